@@ -12,7 +12,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.builders.leaves import token_kubeconfig
+from tests.builders.remote_clusters import token_kubeconfig
 
 SECRET = "s3cret-of-the-leaf"
 """Part of the body of every failed response."""

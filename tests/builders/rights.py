@@ -18,7 +18,7 @@ from itertools import product
 from typing import NamedTuple
 
 import msgspec
-from tests.builders.requests import Asked, ListeningTransport, Right
+from tests.builders.api_requests import Asked, ListeningTransport, Right
 
 from nodeyard.client.transport import Transport
 from nodeyard.kube.json import Object

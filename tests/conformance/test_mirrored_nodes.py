@@ -9,7 +9,7 @@ from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.plan.model import Verb
 
-from ..builders.trees import Yard, cluster, condition, leaf, leaf_node, one, used
+from ..builders.tree_state import TreeState, cluster, condition, leaf, leaf_node, node_model, used
 
 NODES = "/api/v1/nodes"
 CLUSTERS = f"/apis/{names.API_VERSION}/{names.PLURAL}"
@@ -121,19 +121,19 @@ def test_what_no_node_can_offer_is_invalid(http, made, status, field):
     assert field in [cause["field"].replace("[example.com/gpu]", ".example.com/gpu") for cause in answer.causes]
 
 
-def settled(http, yard: Yard) -> Yard:
+def settled(http, tree: TreeState) -> TreeState:
     """Plan and send, as often as it takes: the server's own controllers write to nodes too."""
     for _ in range(10):
-        answers = [http.get(f"{NODES}/{name}") for name in yard.roots]
-        yard = yard.with_roots(*(msgspec.convert(each.json, TreeNode) for each in answers))
-        planned = yard.plan()
+        answers = [http.get(f"{NODES}/{name}") for name in tree.roots]
+        tree = tree.with_roots(*(msgspec.convert(each.json, TreeNode) for each in answers))
+        planned = tree.plan()
         if not planned.plan.actions:
-            return yard
+            return tree
         for action in planned.plan.actions:
             answer = send(http, action, planned.write(action))
             assert answer.status in (200, 201, 409), answer.content
             if answer.status != 409:
-                yard = yard.with_roots(msgspec.convert(answer.json, TreeNode))
+                tree = tree.with_roots(msgspec.convert(answer.json, TreeNode))
     raise AssertionError(f"does not come to rest: {planned.plan.actions}")
 
 
@@ -166,16 +166,16 @@ def test_what_a_plan_writes_is_what_the_server_keeps(http, owner, kind):
     after = leaf_node(
         name, ready="False", is_cordoned=True, taints=["b:NoSchedule"], conditions=[condition("Extra", "True")]
     )
-    models = [one(name)] if kind == "one" else []
+    models = [node_model(name)] if kind == "one" else []
     own = cluster(name, *models, metadata={"uid": uid}, resources={"largestFree": True})
-    yard = Yard(own, leaf(before, used={name: used(3, cpu="333m", memory="100Mi")}))
+    tree = TreeState(own, leaf(before, used={name: used(3, cpu="333m", memory="100Mi")}))
     try:
-        yard = settled(http, yard)
-        (first,) = yard.roots.values()
-        yard = settled(http, yard.with_(leaf=leaf(after)).later(2))
-        (second,) = yard.roots.values()
+        tree = settled(http, tree)
+        (first,) = tree.roots.values()
+        tree = settled(http, tree.with_(leaf=leaf(after)).later(2))
+        (second,) = tree.roots.values()
     finally:
-        for node in yard.roots:
+        for node in tree.roots:
             http.delete(f"{NODES}/{node}")
 
     assert first.status.capacity == {"cpu": "3667m", "memory": "8092Mi", "pods": "107", "example.com/gpu": "2"}

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
-from tests.builders.estates import an_estate, install_kinds
-from tests.builders.guards import MUTATING, SECRET, VALIDATING, discard
-from tests.builders.lattices import Lattice
+from tests.builders.affinity_env import install_crds, run_affinity_env
+from tests.builders.pools_env import PoolsEnv
 from tests.builders.rights import Audit
-from tests.builders.woods import Wood, hurried
-from tests.builders.yards import Yard
+from tests.builders.rule_webhooks import MUTATING, SECRET, VALIDATING, discard
+from tests.builders.spares_env import SparesEnv
+from tests.builders.tree_env import TreeEnv, with_fast_lease_loop
 
 from nodeyard.app import operator as assembly
 from nodeyard.capabilities.affinity.planning import crd_teardown
@@ -34,15 +34,15 @@ def node_templates(api):
 
 
 @pytest.fixture
-def yard(api, node_templates):
+def spares_env(api, node_templates):
     """Spare nodes and templates of this test alone. Ask for it before `operator`, so that it outlives those."""
-    yard = Yard(api.rest)
-    yield yard
-    yard.close()
+    spares_env = SparesEnv(api.rest)
+    yield spares_env
+    spares_env.close()
 
 
 @pytest.fixture(scope="session")
-def lattice_kinds(api):
+def pool_crds(api):
     """The definitions of pools, on the server; a kubeconfig that is replaced is used soon."""
     third_party_crds.install(api.rest, list(POOLS.definitions()))
     with pytest.MonkeyPatch.context() as patched:
@@ -51,27 +51,27 @@ def lattice_kinds(api):
 
 
 @pytest.fixture
-def lattice(api, lattice_kinds, machines):
+def own_pools_env(api, pool_crds, machines):
     """LatticeClusters of this test alone. Ask for it before `operator`, so that it outlives those."""
-    lattice = Lattice(api, machines)
-    yield lattice
-    lattice.close()
+    own_pools_env = PoolsEnv(api, machines)
+    yield own_pools_env
+    own_pools_env.close()
 
 
 @pytest.fixture(scope="module")
-def lattices(api, lattice_kinds, machines):
+def pools_env(api, pool_crds, machines):
     """LatticeClusters that the tests of a file share, with an operator that runs all the while and drains fast.
 
     A control plane costs more than a pool: have one cluster, and pools of its own for each test.
     """
-    lattice, operators = Lattice(api, machines), Operators(api, pytest.fail)
+    own_pools_env, operators = PoolsEnv(api, machines), Operators(api, pytest.fail)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(drains, "SETTLE", timedelta(seconds=1))
         patched.setattr(drains, "RETRY", timedelta(seconds=1))
-        lattice.operator = operators(POOLS)
-        yield lattice
+        own_pools_env.operator = operators(POOLS)
+        yield own_pools_env
         operators.close()
-    lattice.close()
+    own_pools_env.close()
 
 
 @pytest.fixture(scope="session")
@@ -91,22 +91,22 @@ def cluster_kind(api):
 def tree_operator(api, cluster_kind):
     """An operator that runs all the while, with rounds of two seconds instead of ten."""
     operators = Operators(api, pytest.fail)
-    yield operators(hurried())
+    yield operators(with_fast_lease_loop())
     operators.close()
 
 
 @pytest.fixture
-def wood(request, api, cluster_kind, leaf_servers):
+def tree(request, api, cluster_kind, leaf_servers):
     """Clusters and leaf nodes of this test alone. Ask for it before `operator`, so that it outlives those."""
-    wood = Wood(api, leaf_servers)
-    yield wood
-    wood.close(patience=15.0 if "tree_operator" in request.fixturenames else 0.0)
+    tree = TreeEnv(api, leaf_servers)
+    yield tree
+    tree.close(timeout=15.0 if "tree_operator" in request.fixturenames else 0.0)
 
 
 @pytest.fixture(scope="session")
-def affinity_kinds(api):
+def affinity_crds(api):
     """The definitions of affinity and of Flux, on the server; kinds that are not declared any more go soon."""
-    install_kinds(api)
+    install_crds(api)
     with pytest.MonkeyPatch.context() as patched:
         # A real one that is deleted within a second of a change may stay for minutes: see `closings`.
         patched.setattr(crd_teardown, "SETTLE", timedelta(seconds=2 if api.is_real else 0.5))
@@ -114,19 +114,19 @@ def affinity_kinds(api):
 
 
 @pytest.fixture(scope="module")
-def estate(api, affinity_kinds):
+def affinity(api, affinity_crds):
     """Classes, tenants and applications of one file, with an operator that runs all the while and is asked at
     admission. Use names of your own for each test (`estates.unique`)."""
-    with an_estate(api) as estate:
-        estate.start()
-        yield estate
+    with run_affinity_env(api) as affinity:
+        affinity.start()
+        yield affinity
 
 
 @pytest.fixture
-def lone_estate(api, affinity_kinds):
+def own_affinity_env(api, affinity_crds):
     """The same of one test alone, which starts its own operators; they have to be there still when it ends."""
-    with an_estate(api) as estate:
-        yield estate
+    with run_affinity_env(api) as affinity:
+        yield affinity
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from tests.builders.lattices import PROGRAM
+from tests.builders.pools_env import PROGRAM
 
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.guards import account_policies

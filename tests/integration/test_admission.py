@@ -4,7 +4,8 @@ import json
 
 import pytest
 from tests.builders import labels
-from tests.builders.guards import (
+from tests.builders.reviews import question
+from tests.builders.rule_webhooks import (
     GUARDED,
     MUTATING,
     NAME,
@@ -17,7 +18,6 @@ from tests.builders.guards import (
     registered_path,
     validating,
 )
-from tests.builders.reviews import question
 
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 from nodeyard.testing.rest import RestError
@@ -139,7 +139,7 @@ def test_a_review_that_raises_is_ignored_or_fails_as_the_webhook_says(guard, rul
 
 
 def test_a_follower_answers_and_is_registered_when_it_comes_to_lead(guard, operator, rules, api, eventually):
-    leader = guard(identity="leader").leading()
+    leader = guard(identity="leader").wait_until_leading()
     follower = operator(GUARDED, webhooks=LOCAL_WEBHOOKS, identity="follower")
     eventually(lambda: served(api) == {leader.ports["webhooks"]}, "the leader is registered")
     assert not follower.leads

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.builders import labels
-from tests.builders.guards import NAME, SECRET, VALIDATING, discard, discard_webhooks, look
-from tests.builders.loads import Load
+from tests.builders.background_load import Load
 from tests.builders.reviews import question
+from tests.builders.rule_webhooks import NAME, SECRET, VALIDATING, discard, discard_webhooks, look
 
 from nodeyard.admission.certificates import RotationPolicy
 from nodeyard.runtime.capability import Admission
@@ -141,7 +141,7 @@ def test_with_no_replica_left_what_must_not_be_missed_is_refused_and_the_rest_ad
 
 
 def test_when_one_replica_goes_another_is_asked(start, asked, place, eventually):
-    first = start(identity="first").leading()
+    first = start(identity="first").wait_until_leading()
     asked()
     second = start(identity="second")
 
@@ -154,7 +154,7 @@ def test_when_one_replica_goes_another_is_asked(start, asked, place, eventually)
 def test_certificates_rotate_under_load_and_no_call_fails(api, start, asked, place, eventually):
     """Calls of the API server, which keeps its connections, and beside them of clients that make a new one for each and
     trust what was registered a moment before; to the leader and to a follower."""
-    leader, follower = start(RESTLESS, identity="leader").leading(), start(RESTLESS, identity="follower")
+    leader, follower = start(RESTLESS, identity="leader").wait_until_leading(), start(RESTLESS, identity="follower")
     asked()
     load = Load()
     for _ in range(4):

@@ -5,9 +5,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.builders import badges, kinships
-from tests.builders.guards import MUTATING, VALIDATING, ask, discard, look, registered_path
+from tests.builders import declared_kinds, owner_lookup
 from tests.builders.reviews import question as posed
+from tests.builders.rule_webhooks import MUTATING, VALIDATING, ask, discard, look, registered_path
 
 from nodeyard.process.certificates import Authority
 from nodeyard.runtime import rbac
@@ -34,11 +34,11 @@ class Family:
 
     def define(self, scope="Namespaced"):
         self._scope = scope
-        third_party_crds.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind, scope)])
+        third_party_crds.install(self.rest, [declared_kinds.custom(f"{self.plural}.{self.group}", self.kind, scope)])
 
     def add(self, name, *owners):
         place = {} if self._scope == "Cluster" else {"namespace": "default"}
-        metadata = {"name": name, **place, "ownerReferences": [kinships.reference(owner) for owner in owners]}
+        metadata = {"name": name, **place, "ownerReferences": [owner_lookup.reference(owner) for owner in owners]}
         return self.rest.create({**self.named(name), "metadata": metadata})
 
     def named(self, name):
@@ -49,7 +49,7 @@ class Family:
         self.rest.call("DELETE", f"/apis/{self.group}/v1/namespaces/default/{self.plural}/{name}")
 
     def allow(self, *verbs):
-        label = rbac.aggregation_label(kinships.KINSHIPS)
+        label = rbac.aggregation_label(owner_lookup.KINSHIPS)
         rule = {"apiGroups": [self.group], "resources": [self.plural], "verbs": list(verbs)}
         metadata = {"name": self._role, "labels": {label: "true"}}
         api_version = "rbac.authorization.k8s.io/v1"
@@ -58,7 +58,7 @@ class Family:
 
     def ask(self, *owners, query=""):
         """What the webhook says of an object with these owners."""
-        body = kinships.question(f"ask-{next(self._names)}", *owners)
+        body = owner_lookup.question(f"ask-{next(self._names)}", *owners)
         try:
             self.rest.call("POST", f"{MAPS}{query}", body)
         except RestError as error:
@@ -94,15 +94,15 @@ def start(api, operator, eventually):
     """An operator that the API server asks. Rights come late here: what is refused is not a fault."""
 
     def start(**options):
-        rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
-        running = operator(kinships.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, **options)
-        eventually(lambda: look(api.rest, f"{VALIDATING}/{kinships.NAME}"), "it is registered")
+        rules = rbac.rules(owner_lookup.KINSHIPS, installs_crds=True)
+        running = operator(owner_lookup.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, **options)
+        eventually(lambda: look(api.rest, f"{VALIDATING}/{owner_lookup.NAME}"), "it is registered")
         nobody = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "nobody"}}
-        eventually(lambda: is_refused(api, kinships.question("probe", nobody)), "the API server asks")
+        eventually(lambda: is_refused(api, owner_lookup.question("probe", nobody)), "the API server asks")
         return running
 
     yield start
-    discard(api.rest, f"{VALIDATING}/{kinships.NAME}", f"{MUTATING}/{kinships.NAME}")
+    discard(api.rest, f"{VALIDATING}/{owner_lookup.NAME}", f"{MUTATING}/{owner_lookup.NAME}")
 
 
 def is_refused(api, body):
@@ -114,7 +114,7 @@ def is_refused(api, body):
 
 
 def lookups(running, result):
-    return running.metric("nodeyard_webhook_lookups_total", webhook=kinships.WEBHOOK, result=result)
+    return running.metric("nodeyard_webhook_lookups_total", webhook=owner_lookup.WEBHOOK, result=result)
 
 
 def test_owners_of_a_kind_installed_after_us_are_found_and_watched_from_then_on(family, start):
@@ -224,14 +224,14 @@ def test_a_dry_run_leaves_no_trace(family, start):
 
 
 def test_a_follower_counts_and_tells_what_it_was_asked(api, family, start, operator):
-    start(identity="leader").leading()
-    rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
-    follower = operator(kinships.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, identity="follower")
+    start(identity="leader").wait_until_leading()
+    rules = rbac.rules(owner_lookup.KINSHIPS, installs_crds=True)
+    follower = operator(owner_lookup.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, identity="follower")
     assert not follower.leads
     family.define()
     owner = family.add("a")
 
-    asked_directly(follower, registered_path(api.rest, "kinships"), kinships.question("by-follower", owner))
+    asked_directly(follower, registered_path(api.rest, "kinships"), owner_lookup.question("by-follower", owner))
 
     assert follower.metric("nodeyard_kinships_asked_total") == 1
     follower.stop()
@@ -244,17 +244,17 @@ def test_an_observer_that_is_asked_answers_and_writes_nothing(family, operator, 
     (tmp_path / "ca.crt").write_bytes(authority.pem)
     pair = authority.client("kube-apiserver")
     (tmp_path / "client.pem").write_bytes(pair.certificate + pair.key)
-    rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
+    rules = rbac.rules(owner_lookup.KINSHIPS, installs_crds=True)
     webhooks = replace(LOCAL_WEBHOOKS, client_authority=tmp_path / "ca.crt")
-    observer = operator(kinships.KINSHIPS, webhooks=webhooks, rules=rules, observe=True)
+    observer = operator(owner_lookup.KINSHIPS, webhooks=webhooks, rules=rules, observe=True)
     family.define()
-    question = kinships.question("observed", family.add("a"))
+    question = owner_lookup.question("observed", family.add("a"))
 
     asked_directly(observer, "/validate/kinships/kin", question, client=tmp_path / "client.pem")
 
     assert observer.metric("nodeyard_kinships_asked_total") == 1
     observer.stop()
-    assert [what for what in observer.written() if "events" in what] == []
+    assert [what for what in observer.write_counts() if "events" in what] == []
 
 
 def asked_directly(running, path, obj, **options):

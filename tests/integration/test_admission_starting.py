@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import aiohttp
 import pytest
-from tests.builders import guards, labels
+from tests.builders import labels, rule_webhooks
 from tests.builders.operators import fleet as fleet_on
 from tests.builders.operators import operator, until
 
@@ -27,10 +27,10 @@ NOWHERE = untyped("nowhere.test", "v1", "nothings", "Nothing")
 @pytest.fixture
 async def fleet(api):
     # An earlier operator may have stopped before what it had registered was taken away.
-    guards.discard_webhooks(api.rest)
+    rule_webhooks.discard_webhooks(api.rest)
     async with fleet_on(api.kubeconfig) as fleet:
         yield fleet
-        guards.discard_webhooks(api.rest)
+        rule_webhooks.discard_webhooks(api.rest)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def restarted(api, fleet):
     """An operator that was well, registered its webhook and came back without ever being told everything."""
 
     def restart(**options):
-        guarded = guards.guarded(guards.validating(**options))
+        guarded = rule_webhooks.guarded(rule_webhooks.validating(**options))
         chosen = replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", free_port()))
         return _Restart(api.kubeconfig, guarded, chosen, fleet.client)
 
@@ -67,7 +67,7 @@ class _Restart:
 
     async def __aenter__(self):
         async with operator(self._kubeconfig, capability=self._capability, webhooks=self._chosen):
-            await until(lambda: guards.is_registered(self._client), "it is registered")
+            await until(lambda: rule_webhooks.is_registered(self._client), "it is registered")
         watches = (*self._capability.watches, Watch(NOWHERE, lambda _old, _new: ()))
         blind = replace(self._capability, watches=watches)
         self._operator = operator(
@@ -89,7 +89,7 @@ async def test_what_must_not_be_missed_is_denied_with_the_reason(fleet, restarte
             'admission webhook "rules.labels.nodeyard.dev" denied the request: nodeyard has just started and its '
             "caches are not synced yet; try again in a few seconds" in str(refused.value)
         )
-        assert running.metrics.registry.get_sample_value(*guards.reviewed("not_synced")) == 1
+        assert running.metrics.registry.get_sample_value(*rule_webhooks.reviewed("not_synced")) == 1
 
 
 async def test_what_may_be_missed_is_admitted_with_a_warning(fleet, restarted, warnings):
@@ -124,7 +124,7 @@ def blind(name):
 
 async def test_a_capability_whose_kind_is_missing_leaves_the_webhooks_of_the_others_in_service(api, fleet, monkeypatch):
     monkeypatch.setattr(shared_informer, "REFUSED_SECONDS", 0.2)
-    options = {"capability": guards.GUARDED, "webhooks": LOCAL_WEBHOOKS, "health": Address("127.0.0.1", 0)}
+    options = {"capability": rule_webhooks.GUARDED, "webhooks": LOCAL_WEBHOOKS, "health": Address("127.0.0.1", 0)}
     async with operator(api.kubeconfig, beside=[blind("blind")], **options) as running:
 
         async def is_told():
@@ -134,7 +134,7 @@ async def test_a_capability_whose_kind_is_missing_leaves_the_webhooks_of_the_oth
         text = await until(is_told, "it is ready, and tells which capability is not")
         assert "[+] webhooks: ok" in text
         assert "[!] labels" not in text
-        await until(lambda: guards.is_registered(fleet.client), "it is registered")
+        await until(lambda: rule_webhooks.is_registered(fleet.client), "it is registered")
         with pytest.raises(AdmissionDenied, match="is not a team"):
             await fleet.add_rule("a", "forbidden")
 
@@ -152,10 +152,10 @@ async def test_where_no_capability_is_left_the_process_is_out_of_service(api, fl
 
 
 async def test_an_address_that_is_taken_is_said_in_one_line(api, fleet):
-    async with operator(api.kubeconfig, capability=guards.GUARDED, webhooks=LOCAL_WEBHOOKS) as running:
+    async with operator(api.kubeconfig, capability=rule_webhooks.GUARDED, webhooks=LOCAL_WEBHOOKS) as running:
         await listening(running)
         taken = Webhooks(Address("127.0.0.1", running.ports["webhooks"]))
-        again = operator(api.kubeconfig, "two", capability=guards.GUARDED, webhooks=taken)
+        again = operator(api.kubeconfig, "two", capability=rule_webhooks.GUARDED, webhooks=taken)
         with pytest.raises(
             CannotListen, match=rf"cannot listen on 127.0.0.1:{taken.bind.port}: Address already in use"
         ):

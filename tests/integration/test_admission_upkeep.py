@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 from tests.builders import labels
-from tests.builders.guards import (
+from tests.builders.background_load import Load
+from tests.builders.rule_webhooks import (
     GUARDED,
     MUTATING,
     NAME,
@@ -21,7 +22,6 @@ from tests.builders.guards import (
     look,
     validating,
 )
-from tests.builders.loads import Load
 
 from nodeyard.admission.certificates import RotationPolicy, authorities_in
 from nodeyard.process.certificates import Authority
@@ -110,7 +110,7 @@ def test_replicas_share_one_secret_whoever_was_first(api, start):
 
     assert len(certificates) == 1
     assert certificates.pop() in stored(api.rest, "tls.crt").decode()
-    assert first.written().get("create secrets", 0) + second.written().get("create secrets", 0) == 1
+    assert first.write_counts().get("create secrets", 0) + second.write_counts().get("create secrets", 0) == 1
 
 
 def test_a_secret_that_is_lost_is_put_back_as_it_was(api, start, eventually):
@@ -150,7 +150,7 @@ def noted(seen, certificate):
 
 def test_a_follower_presents_nothing_that_is_not_yet_trusted(api, start, registered, eventually):
     """Whoever is told of a new authority late is still shown the old one's certificate."""
-    slow = start(identity="slow", rotation=replace(PATIENT, interval=0.2)).leading()
+    slow = start(identity="slow", rotation=replace(PATIENT, interval=0.2)).wait_until_leading()
     registered()
     before = presented(slow.ports["webhooks"])
 
@@ -259,13 +259,13 @@ def test_a_webhook_that_is_no_longer_declared_goes(start, registered, eventually
 
 
 def test_an_observer_registers_nothing_and_stores_nothing(api, start, eventually):
-    running = start(observe=True).leading()
+    running = start(observe=True).wait_until_leading()
 
     await_looks(running, eventually)
 
     assert look(api.rest, f"{VALIDATING}/{NAME}") is None
     assert look(api.rest, SECRET) is None
-    assert running.written() == {}
+    assert running.write_counts() == {}
 
 
 def test_an_observer_renews_the_certificates_of_webhooks_that_are_registered_and_writes_nothing_else(
@@ -273,7 +273,7 @@ def test_an_observer_renews_the_certificates_of_webhooks_that_are_registered_and
 ):
     start(guarded(validating(failure_policy="Fail"))).stop()
     before = registered()
-    observer = start(guarded(validating(failure_policy="Fail")), observe=True, rotation=RESTLESS).leading()
+    observer = start(guarded(validating(failure_policy="Fail")), observe=True, rotation=RESTLESS).wait_until_leading()
     seen = []
 
     eventually(lambda: len(noted(seen, presented(observer.ports["webhooks"]))) >= 3, "two renewals", timeout=60)
@@ -281,7 +281,7 @@ def test_an_observer_renews_the_certificates_of_webhooks_that_are_registered_and
     assert bundle(registered()) - bundle(before), "API servers trust the new ones too"
     assert list(map(without_bundle, registered()["webhooks"])) == list(map(without_bundle, before["webhooks"]))
     written = {"update secrets", "patch validatingwebhookconfigurations.admissionregistration.k8s.io"}
-    assert set(observer.written()) == written
+    assert set(observer.write_counts()) == written
 
 
 def test_nothing_is_registered_while_the_original_is_alive(api, start, registered, eventually):
@@ -294,7 +294,7 @@ def test_nothing_is_registered_while_the_original_is_alive(api, start, registere
     path = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{labels.ORIGINAL}"
     api.rest.create(lease)
     try:
-        running = start().leading()
+        running = start().wait_until_leading()
         await_looks(running, eventually)
         assert look(api.rest, f"{VALIDATING}/{NAME}") is None
     finally:
@@ -304,7 +304,7 @@ def test_nothing_is_registered_while_the_original_is_alive(api, start, registere
 
 
 def test_only_the_leader_registers(start, eventually):
-    leader = start(identity="leader").leading()
+    leader = start(identity="leader").wait_until_leading()
     eventually(lambda: leader.metric("nodeyard_webhook_registrations_total") >= 2, "both kinds are registered")
     follower = start(identity="follower")
 

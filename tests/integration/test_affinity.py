@@ -1,7 +1,7 @@
 """The design's flow from class to pod, on both servers, with the webhooks really called: and what changes do to it."""
 
 import pytest
-from tests.builders.estates import ROOT, application_body, pod_body, set_body, unique
+from tests.builders.affinity_env import ROOT, application_body, pod_body, set_body, unique
 
 from nodeyard.capabilities.affinity import names
 
@@ -10,14 +10,14 @@ DC1, DC2 = {ZONE: "dc1"}, {ZONE: "dc2"}
 
 
 @pytest.fixture(scope="module")
-def platform(estate):
+def platform(affinity):
     """What the design's administrator makes."""
-    estate.affinity_class("dc1", nodeSelector=DC1)
-    estate.affinity_class("dc2", nodeSelector=DC2)
-    estate.affinity_class("gpu", nodeSelector={"node.kubernetes.io/gpu": "true"})
-    estate.definition("Postgres")
-    estate.definition("Redis")
-    return estate
+    affinity.affinity_class("dc1", nodeSelector=DC1)
+    affinity.affinity_class("dc2", nodeSelector=DC2)
+    affinity.affinity_class("gpu", nodeSelector={"node.kubernetes.io/gpu": "true"})
+    affinity.definition("Postgres")
+    affinity.definition("Redis")
+    return affinity
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def labels_of(answer):
 
 
 def test_a_class_chosen_by_an_application_reaches_its_pods(platform, acme):
-    release = platform.released("Postgres", acme, "main-db", affinityClass="dc1", replicas=3)
+    release = platform.application_release("Postgres", acme, "main-db", affinityClass="dc1", replicas=3)
 
     assert release["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
     assert release["spec"]["values"]["_scheduling"] == {"affinityClass": "dc1", "nodeSelector": DC1}
@@ -63,7 +63,7 @@ def test_a_class_chosen_by_an_application_reaches_its_pods(platform, acme):
 
 
 def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_designs_words(platform, acme):
-    platform.released("Postgres", acme, "main-db", affinityClass="dc1")
+    platform.application_release("Postgres", acme, "main-db", affinityClass="dc1")
     platform.install(acme, "postgres-main-db")
 
     answer = platform.pod(acme, "postgres-main-db", name="main-db-1")
@@ -79,14 +79,14 @@ def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_designs_words
         found = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{acme}/events").json["items"]
         return [each["note"] for each in found if each["reason"] == "MissingNodeSelector"]
 
-    assert "missing required nodeSelector" in platform.until(events, "the application is told")[0]
+    assert "missing required nodeSelector" in platform.wait_until(events, "the application is told")[0]
     assert platform.operator.metric("nodeyard_affinity_reviews_total", affinity_class="dc1", decision="denied") >= 1
 
 
 def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words_and_counts_once_it_is(platform):
     gone = unique("gone")
     acme = platform.tenant(unique("acme"), defaultAffinityClass="dc1", allowedAffinityClasses=["dc1", gone])
-    platform.released("Postgres", acme, "lost", affinityClass="dc1")
+    platform.application_release("Postgres", acme, "lost", affinityClass="dc1")
     where = platform.path(names.RELEASE_KIND, "postgres-lost", acme)
     foreign = {"metadata": {"name": "other-lost", "labels": {
         names.APPLICATION_GROUP: names.APPS_GROUP,
@@ -95,7 +95,7 @@ def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words_and_count
         names.AFFINITY_CLASS: gone,
     }}}  # fmt: skip
     body = {**platform.http.get(where).json, **foreign}
-    platform.make({"apiVersion": names.FLUX_API_VERSION, "kind": "HelmRelease", **body, "metadata": {
+    platform.create({"apiVersion": names.FLUX_API_VERSION, "kind": "HelmRelease", **body, "metadata": {
         **foreign["metadata"], "namespace": acme
     }})  # fmt: skip
     platform.install(acme, "other-lost")
@@ -104,7 +104,7 @@ def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words_and_count
 
     assert answer.message.endswith(f'denied the request: AffinityClass "{gone}" not found')
     platform.affinity_class(gone, nodeSelector=DC2)
-    platform.until(lambda: platform.pod(acme, "other-lost", nodeSelector=DC2).status == 201, "the class counts")
+    platform.wait_until(lambda: platform.pod(acme, "other-lost", nodeSelector=DC2).status == 201, "the class counts")
     assert platform.pod(acme, "other-lost", nodeSelector=DC1).status == 403
 
 
@@ -118,75 +118,86 @@ def test_the_values_of_a_tenant_have_its_classes(platform, acme):
 
 
 def test_an_application_without_a_class_gets_the_default_and_keeps_it_when_that_changes(platform, acme):
-    release = platform.released("Redis", acme, "cache", replicas=2)
+    release = platform.application_release("Redis", acme, "cache", replicas=2)
     assert release["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
     assert release["metadata"]["annotations"][names.CLASS_SOURCE] == "default"
 
     tenant = acme.removeprefix("tenant-")
     answer = platform.patch("Tenant", tenant, {"spec": {"defaultAffinityClass": "dc2"}}, ROOT)
     assert answer.status == 200, answer.content
-    platform.until(lambda: platform.values(acme)["_namespace"]["defaultAffinityClass"] == "dc2", "it is dc2 now")
-    assert platform.released("Redis", acme, "later")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc2"
+    platform.wait_until(lambda: platform.values(acme)["_namespace"]["defaultAffinityClass"] == "dc2", "it is dc2 now")
+    assert platform.application_release("Redis", acme, "later")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc2"
     platform.patch("Redis", "cache", {"spec": {"replicas": 3}}, acme)
 
-    platform.until(lambda: platform.release("Redis", acme, "cache")["spec"]["values"]["replicas"] == 3, "it is scaled")
+    platform.wait_until(
+        lambda: platform.release("Redis", acme, "cache")["spec"]["values"]["replicas"] == 3, "it is scaled"
+    )
     assert platform.release("Redis", acme, "cache")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
-    assert platform.told("Redis", "cache", "AffinityClassResolved", "KeptFromDefault", acme)["status"] == "True"
+    assert (
+        platform.wait_for_condition("Redis", "cache", "AffinityClassResolved", "KeptFromDefault", acme)["status"]
+        == "True"
+    )
 
 
 def test_the_status_of_an_application_says_its_class_and_copies_its_release(platform, acme):
-    platform.released("Postgres", acme, "told", affinityClass="dc2")
+    platform.application_release("Postgres", acme, "told", affinityClass="dc2")
     platform.report("Postgres", acme, "told")
 
-    platform.told("Postgres", "told", "Ready", "InstallSucceeded", acme)
+    platform.wait_for_condition("Postgres", "told", "Ready", "InstallSucceeded", acme)
     status = platform.status("Postgres", "told", acme)
     assert (status["affinityClass"], status["nodeSelector"], status["version"]) == ("dc2", DC2, "1.2.3")
     assert platform.condition("Postgres", "told", "PlacementEnforced", acme)["status"] == "True"
 
 
 def test_while_a_class_changes_pods_of_both_are_admitted_until_the_release_is_ready(platform, acme):
-    platform.released("Postgres", acme, "moving", affinityClass="dc1")
+    platform.application_release("Postgres", acme, "moving", affinityClass="dc1")
     platform.install(acme, "postgres-moving", nodeSelector=DC1)
     platform.report("Postgres", acme, "moving")
-    platform.told("Postgres", "moving", "Ready", "InstallSucceeded", acme)
+    platform.wait_for_condition("Postgres", "moving", "Ready", "InstallSucceeded", acme)
 
     platform.patch("Postgres", "moving", {"spec": {"affinityClass": "dc2"}}, acme)
 
     def labels():
         return platform.release("Postgres", acme, "moving")["metadata"]["labels"]
 
-    platform.until(lambda: labels().get(names.AFFINITY_CLASS) == "dc2", "the release changes its class")
+    platform.wait_until(lambda: labels().get(names.AFFINITY_CLASS) == "dc2", "the release changes its class")
     assert labels()[names.PREVIOUS_CLASS] == "dc1"
-    platform.until(lambda: platform.pod(acme, "postgres-moving", nodeSelector=DC2).status == 201, "the new one counts")
+    platform.wait_until(
+        lambda: platform.pod(acme, "postgres-moving", nodeSelector=DC2).status == 201, "the new one counts"
+    )
     old = platform.pod(acme, "postgres-moving", nodeSelector=DC1)
     assert labels_of(old)[names.AFFINITY_CLASS] == "dc1"
     assert platform.pod(acme, "postgres-moving").status == 403
 
     platform.report("Postgres", acme, "moving")
-    platform.until(lambda: names.PREVIOUS_CLASS not in labels(), "the change is over")
-    platform.until(lambda: platform.pod(acme, "postgres-moving", nodeSelector=DC1).status == 403, "the old one is over")
+    platform.wait_until(lambda: names.PREVIOUS_CLASS not in labels(), "the change is over")
+    platform.wait_until(
+        lambda: platform.pod(acme, "postgres-moving", nodeSelector=DC1).status == 403, "the old one is over"
+    )
     assert platform.pod(acme, "postgres-moving", nodeSelector=DC2).status == 201
 
 
 def test_who_changes_the_class_again_on_the_way_keeps_the_pods_of_all_until_the_release_is_ready(platform):
     space = platform.tenant(unique("rover"), allowedAffinityClasses=["dc1", "dc2", "gpu"])
-    platform.released("Postgres", space, "roving", affinityClass="dc1")
+    platform.application_release("Postgres", space, "roving", affinityClass="dc1")
     platform.install(space, "postgres-roving", nodeSelector=DC1)
     platform.report("Postgres", space, "roving")
-    platform.told("Postgres", "roving", "Ready", "InstallSucceeded", space)
+    platform.wait_for_condition("Postgres", "roving", "Ready", "InstallSucceeded", space)
 
     def labels():
         return platform.release("Postgres", space, "roving")["metadata"]["labels"]
 
     for wanted in ("dc2", "gpu"):
         platform.patch("Postgres", "roving", {"spec": {"affinityClass": wanted}}, space)
-        platform.until(lambda wanted=wanted: labels().get(names.AFFINITY_CLASS) == wanted, "the release changes")
+        platform.wait_until(lambda wanted=wanted: labels().get(names.AFFINITY_CLASS) == wanted, "the release changes")
         platform.report("Postgres", space, "roving", "False")
-        platform.told("Postgres", "roving", "Ready", "InstallFailed", space)
+        platform.wait_for_condition("Postgres", "roving", "Ready", "InstallFailed", space)
 
     assert labels()[names.PREVIOUS_CLASS] == "dc2_dc1"
     gpu = {"node.kubernetes.io/gpu": "true"}
-    platform.until(lambda: platform.pod(space, "postgres-roving", nodeSelector=gpu).status == 201, "the new one counts")
+    platform.wait_until(
+        lambda: platform.pod(space, "postgres-roving", nodeSelector=gpu).status == 201, "the new one counts"
+    )
     stamps = [
         labels_of(platform.pod(space, "postgres-roving", nodeSelector=each))[names.AFFINITY_CLASS]
         for each in (DC1, DC2, gpu)
@@ -195,25 +206,25 @@ def test_who_changes_the_class_again_on_the_way_keeps_the_pods_of_all_until_the_
     assert platform.pod(space, "postgres-roving").status == 403
 
     platform.report("Postgres", space, "roving")
-    platform.until(lambda: names.PREVIOUS_CLASS not in labels(), "the change is over")
+    platform.wait_until(lambda: names.PREVIOUS_CLASS not in labels(), "the change is over")
     for over in (DC1, DC2):
-        platform.until(
+        platform.wait_until(
             lambda over=over: platform.pod(space, "postgres-roving", nodeSelector=over).status == 403, "it is over"
         )
 
 
 def test_a_withdrawn_class_stays_where_it_is_and_is_not_given_anew(platform, acme):
-    platform.released("Postgres", acme, "kept", affinityClass="dc1")
+    platform.application_release("Postgres", acme, "kept", affinityClass="dc1")
     tenant = acme.removeprefix("tenant-")
     body = {"spec": {"allowedAffinityClasses": ["dc2"], "defaultAffinityClass": "dc2"}}
     assert platform.patch("Tenant", tenant, body, ROOT).status == 200
-    platform.told("Postgres", "kept", "AffinityClassResolved", "AffinityClassWithdrawn", acme)
+    platform.wait_for_condition("Postgres", "kept", "AffinityClassResolved", "AffinityClassWithdrawn", acme)
 
     answer = platform.patch("Postgres", "kept", {"spec": {"replicas": 5}}, acme)
 
     assert answer.status == 200, answer.content
     assert any("dc1" in each and "already so before" in each for each in answer.warnings)
-    platform.until(
+    platform.wait_until(
         lambda: platform.release("Postgres", acme, "kept")["spec"]["values"].get("replicas") == 5, "it is scaled"
     )
     kept = platform.release("Postgres", acme, "kept")
@@ -260,37 +271,37 @@ def test_a_tenant_within_another_may_use_no_more_and_inherits_its_default(platfo
     assert platform.values(team)["_namespace"]["defaultAffinityClass"] == "dc1"
     assert platform.values(team)["_namespace"]["allowedAffinityClasses"] == ["dc1"]
     assert platform.application("Redis", team, "far", affinityClass="dc2").status == 403
-    assert platform.released("Redis", team, "near")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    assert platform.application_release("Redis", team, "near")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
 
 
 def test_a_tenant_that_has_something_in_it_is_not_deleted(platform, acme):
-    platform.released("Redis", acme, "inside")
+    platform.application_release("Redis", acme, "inside")
     tenant = acme.removeprefix("tenant-")
 
     answer = platform.delete("Tenant", tenant, ROOT)
 
     assert answer.status == 403
     assert "1 application" in answer.message
-    assert platform.see("Tenant", tenant, ROOT)["metadata"].get("deletionTimestamp") is None
+    assert platform.get("Tenant", tenant, ROOT)["metadata"].get("deletionTimestamp") is None
 
 
 def test_what_is_left_in_a_tenant_is_not_deleted_with_it_unasked(platform):
     tenant = unique("full")
     home = platform.tenant(tenant)
     platform.install(home, "foreign")
-    told = platform.until(lambda: left_in_tenant(platform, tenant, "StatefulSet"), "what is left is known")
+    told = platform.wait_until(lambda: left_in_tenant(platform, tenant, "StatefulSet"), "what is left is known")
     assert "waits for approval" in told
     assert "nodeyard approve" in told
     assert platform.delete("Tenant", tenant, ROOT).status == 200
 
-    condition = platform.told("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+    condition = platform.wait_for_condition("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
 
     assert f"it deletes Namespace {home} with 1 StatefulSet and everything else in it" in condition["message"]
-    assert platform.see("Namespace", home)["metadata"].get("deletionTimestamp") is None
+    assert platform.get("Namespace", home)["metadata"].get("deletionTimestamp") is None
     approval = condition["message"].rpartition(" ")[2].strip("`")
     approve = {"metadata": {"annotations": {"nodeyard.dev/approve": approval}}}
     assert platform.patch("Tenant", tenant, approve, ROOT).status == 200
-    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
+    platform.wait_until(lambda: platform.get("Tenant", tenant, ROOT) is None, "the tenant is gone")
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Pod"])
@@ -298,21 +309,21 @@ def test_a_held_tenant_goes_by_itself_once_what_was_left_in_it_is_gone(platform,
     tenant, name = unique("emptied"), unique("freed")
     platform.affinity_class(name, nodeSelector=DC1)
     home = platform.tenant(tenant, allowedAffinityClasses=[name])
-    platform.make(set_body(home, "left") if kind == "StatefulSet" else pod_body(home, "left", []))
-    platform.until(lambda: left_in_tenant(platform, tenant, kind), "what is left is known")
+    platform.create(set_body(home, "left") if kind == "StatefulSet" else pod_body(home, "left", []))
+    platform.wait_until(lambda: left_in_tenant(platform, tenant, kind), "what is left is known")
     assert platform.delete("Tenant", tenant, ROOT).status == 200
-    platform.told("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+    platform.wait_for_condition("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
 
     platform.http.delete(platform.path(kind, "left", home), query={"gracePeriodSeconds": 0})
 
-    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
-    platform.until(lambda: platform.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
+    platform.wait_until(lambda: platform.get("Tenant", tenant, ROOT) is None, "the tenant is gone")
+    platform.wait_until(lambda: platform.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
 
 
 def test_a_secret_is_not_counted_and_holds_no_deletion_and_the_event_says_so(platform):
     tenant = unique("secretive")
     home = platform.tenant(tenant)
-    platform.make({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "left", "namespace": home}})
+    platform.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "left", "namespace": home}})
 
     assert not platform.http.delete(platform.path("Tenant", tenant, ROOT), query={"dryRun": "All"}).warnings
     assert platform.delete("Tenant", tenant, ROOT).status == 200
@@ -322,8 +333,8 @@ def test_a_secret_is_not_counted_and_holds_no_deletion_and_the_event_says_so(pla
         return [each["note"] for each in events if (each["regarding"]["name"], each["reason"]) == what]
 
     what = (tenant, "NamespaceDeleted")
-    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
-    (note,) = platform.until(deletions, "the deletion is told")
+    platform.wait_until(lambda: platform.get("Tenant", tenant, ROOT) is None, "the tenant is gone")
+    (note,) = platform.wait_until(deletions, "the deletion is told")
     assert note == (
         f"Deleted Namespace {home} of Tenant {ROOT}/{tenant} with everything in it (no PersistentVolumeClaims, "
         "workloads or single pods; Secrets and other kinds are not counted)"
@@ -333,25 +344,25 @@ def test_a_secret_is_not_counted_and_holds_no_deletion_and_the_event_says_so(pla
 def test_a_pod_holds_the_deletion_of_its_tenant_also_where_there_is_no_class(platform):
     tenant = unique("classless")
     home = platform.tenant(tenant)
-    platform.make(pod_body(home, "left", []))
-    platform.until(lambda: left_in_tenant(platform, tenant, "Pod"), "what is left is known")
+    platform.create(pod_body(home, "left", []))
+    platform.wait_until(lambda: left_in_tenant(platform, tenant, "Pod"), "what is left is known")
 
     assert platform.delete("Tenant", tenant, ROOT).status == 200
 
-    condition = platform.told("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+    condition = platform.wait_for_condition("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
     assert f"it deletes Namespace {home} with 1 Pod" in condition["message"]
     platform.http.delete(platform.path("Pod", "left", home), query={"gracePeriodSeconds": 0})
-    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
+    platform.wait_until(lambda: platform.get("Tenant", tenant, ROOT) is None, "the tenant is gone")
 
 
 def test_a_class_in_use_is_not_deleted_and_its_users_are_named(platform):
     name, tenant = unique("used"), unique("user")
     platform.affinity_class(name, nodeSelector={"used": "yes"})
     home = platform.tenant(tenant, defaultAffinityClass=name, allowedAffinityClasses=[name])
-    platform.released("Redis", home, "cache")
+    platform.application_release("Redis", home, "cache")
     users = [{"kind": "Redis", "namespace": home, "name": "cache"},
              {"kind": "Tenant", "namespace": ROOT, "name": tenant}]  # fmt: skip
-    platform.until(lambda: platform.status(names.CLASS_KIND, name).get("inUseBy") == users, "they are named")
+    platform.wait_until(lambda: platform.status(names.CLASS_KIND, name).get("inUseBy") == users, "they are named")
 
     answer = platform.delete(names.CLASS_KIND, name)
 
@@ -362,8 +373,8 @@ def test_a_class_in_use_is_not_deleted_and_its_users_are_named(platform):
 
 
 def test_a_definition_in_use_is_not_deleted(platform, acme):
-    platform.released("Redis", acme, "used")
-    platform.until(lambda: platform.delete(names.DEFINITION_KIND, "redis").status == 403, "it is in use")
+    platform.application_release("Redis", acme, "used")
+    platform.wait_until(lambda: platform.delete(names.DEFINITION_KIND, "redis").status == 403, "it is in use")
 
     assert f"{acme}/used" in platform.delete(names.DEFINITION_KIND, "redis").message
 
@@ -371,30 +382,32 @@ def test_a_definition_in_use_is_not_deleted(platform, acme):
 def test_a_class_says_how_many_nodes_are_in_it_by_zone(platform):
     name = unique("racks")
     platform.affinity_class(name, nodeSelector={f"{name}/rack": "a"})
-    platform.told(names.CLASS_KIND, name, "NodesMatch", "NoNodeMatches")
+    platform.wait_for_condition(names.CLASS_KIND, name, "NodesMatch", "NoNodeMatches")
     for number, zone in enumerate(("dc1", "dc1", "dc2")):
         labels = {f"{name}/rack": "a", ZONE: zone}
-        platform.make({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{name}-{number}", "labels": labels}})
+        platform.create(
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{name}-{number}", "labels": labels}}
+        )
 
     def counted():
         status = platform.status(names.CLASS_KIND, name)
         return status.get("nodes"), status.get("zones")
 
     zones = [{"zone": "dc1", "nodes": 2}, {"zone": "dc2", "nodes": 1}]
-    platform.until(lambda: counted() == (3, zones), "the nodes are counted")
+    platform.wait_until(lambda: counted() == (3, zones), "the nodes are counted")
     assert platform.condition(names.CLASS_KIND, name, "Ready")["status"] == "True"
 
 
 def test_an_application_that_goes_takes_its_release_with_it(platform, acme):
-    platform.released("Redis", acme, "going")
+    platform.application_release("Redis", acme, "going")
     platform.delete("Redis", "going", acme)
 
     # The real garbage collector takes its time to learn of new kinds.
-    platform.until(lambda: platform.release("Redis", acme, "going") is None, "its release is gone", timeout=120)
+    platform.wait_until(lambda: platform.release("Redis", acme, "going") is None, "its release is gone", timeout=120)
 
 
 def test_a_hand_edit_of_a_release_is_reverted_and_foreign_values_go(platform, acme):
-    platform.released("Redis", acme, "edited", replicas=2, affinityClass="dc1")
+    platform.application_release("Redis", acme, "edited", replicas=2, affinityClass="dc1")
     tampered = {
         "metadata": {"labels": {names.AFFINITY_CLASS: "gpu"}},
         "spec": {"values": {"_scheduling": {"nodeSelector": {"x": "y"}}, "extra": True}},
@@ -406,11 +419,11 @@ def test_a_hand_edit_of_a_release_is_reverted_and_foreign_values_go(platform, ac
         wanted = {"replicas": 2, "affinityClass": "dc1", "_scheduling": {"affinityClass": "dc1", "nodeSelector": DC1}}
         return release["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1" and release["spec"]["values"] == wanted
 
-    platform.until(is_mended, "the release is as it should be")
+    platform.wait_until(is_mended, "the release is as it should be")
 
 
 def test_a_dry_run_leaves_no_trace(platform, acme):
-    platform.released("Postgres", acme, "dry", affinityClass="dc1")
+    platform.application_release("Postgres", acme, "dry", affinityClass="dc1")
     platform.install(acme, "postgres-dry")
     before = platform.operator.metric("nodeyard_affinity_reviews_total")
 
@@ -426,5 +439,5 @@ def test_a_dry_run_leaves_no_trace(platform, acme):
 
     # Events are written in their order: had the dry run been told of, that would stand before this one.
     assert platform.pod(acme, "postgres-dry").status == 403
-    (told,) = platform.until(warnings, "the refusal that was meant is told")
+    (told,) = platform.wait_until(warnings, "the refusal that was meant is told")
     assert (told.get("series") or {}).get("count", 1) == 1

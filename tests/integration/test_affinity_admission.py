@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.builders.estates import CONTAINERS, DRY, ROOT, class_body, pod_body, set_body, tenant_body, unique
+from tests.builders.affinity_env import CONTAINERS, DRY, ROOT, class_body, pod_body, set_body, tenant_body, unique
 
 from nodeyard.capabilities.affinity import names
 
@@ -19,21 +19,21 @@ def terms(*zones):
 
 
 @pytest.fixture(scope="module")
-def platform(estate):
-    estate.definition("Queue")
-    return estate
+def platform(affinity):
+    affinity.definition("Queue")
+    return affinity
 
 
 class Home:
     """A tenant with one class and one application of it."""
 
-    def __init__(self, estate, tenant=None, **spec):
-        self.estate = estate
-        self.affinity_class = estate.affinity_class(unique("class"), **({"nodeSelector": {ZONE: "here"}} | spec))
+    def __init__(self, affinity, tenant=None, **spec):
+        self.estate = affinity
+        self.affinity_class = affinity.affinity_class(unique("class"), **({"nodeSelector": {ZONE: "here"}} | spec))
         allowed = {"defaultAffinityClass": self.affinity_class, "allowedAffinityClasses": [self.affinity_class]}
-        self.namespace = estate.tenant(unique("home"), **(allowed | (tenant or {})))
-        estate.released("Queue", self.namespace, "jobs")
-        estate.install(self.namespace, "queue-jobs")
+        self.namespace = affinity.tenant(unique("home"), **(allowed | (tenant or {})))
+        affinity.application_release("Queue", self.namespace, "jobs")
+        affinity.install(self.namespace, "queue-jobs")
 
     def pod(self, **given):
         return self.estate.pod(self.namespace, "queue-jobs", **given)
@@ -64,7 +64,7 @@ def test_a_class_that_audits_admits_them_without_a_word_and_counts_them(platform
 
     assert (answer.status, answer.warnings) == (201, [])
     assert home.decided("audited") == 1
-    platform.until(
+    platform.wait_until(
         lambda: platform.status(names.CLASS_KIND, home.affinity_class).get("violators") == 1,
         "the class counts who is outside of it",
     )
@@ -76,11 +76,11 @@ def test_a_namespace_weakens_a_class_only_where_it_may(platform):
         label = {"metadata": {"labels": {names.ENFORCEMENT: "Warn"}}}
         assert platform.patch("Namespace", home.namespace, label).status == 200
 
-    platform.until(lambda: lenient.pod().status == 201, "the namespace's word counts")
+    platform.wait_until(lambda: lenient.pod().status == 201, "the namespace's word counts")
 
     assert strict.pod().status == 403
-    platform.told("Queue", "jobs", "PlacementEnforced", "NotEnforced", lenient.namespace)
-    platform.told("Queue", "jobs", "PlacementEnforced", "Enforced", strict.namespace)
+    platform.wait_for_condition("Queue", "jobs", "PlacementEnforced", "NotEnforced", lenient.namespace)
+    platform.wait_for_condition("Queue", "jobs", "PlacementEnforced", "Enforced", strict.namespace)
 
 
 # where a pod may go
@@ -100,11 +100,11 @@ def test_a_pod_that_a_daemon_set_made_for_a_node_of_the_class_is_admitted_by_tha
     home = Home(platform, nodeSelector={}, nodeAffinity=terms("dc1", "dc2"))
     for zone in ("dc2", "dc3"):
         metadata = {"name": f"{home.namespace}-{zone}", "labels": {ZONE: zone}}
-        platform.make({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+        platform.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
     platform.plurals["DaemonSet"] = ("apps/v1", "daemonsets", True)
     daemons = set_body(home.namespace, "queue-jobs", affinity={"nodeAffinity": terms("dc1", "dc2")})
     del daemons["spec"]["serviceName"]
-    platform.make({**daemons, "kind": "DaemonSet"})
+    platform.create({**daemons, "kind": "DaemonSet"})
 
     def made_for(zone):
         """As the controller of DaemonSets: the node's name stands where the template's terms were."""
@@ -113,7 +113,7 @@ def test_a_pod_that_a_daemon_set_made_for_a_node_of_the_class_is_admitted_by_tha
         affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": named}}
         return platform.pod(home.namespace, "queue-jobs", kind="DaemonSet", query=DRY, affinity=affinity)
 
-    platform.until(lambda: made_for("dc2").status == 201, "the node is known")
+    platform.wait_until(lambda: made_for("dc2").status == 201, "the node is known")
     assert made_for("dc3").status == 403
 
 
@@ -130,11 +130,13 @@ def test_pods_that_run_can_be_changed_and_deleted_whatever_became_of_their_class
     tenant = home.namespace.removeprefix("tenant-")
     both = [home.affinity_class, other]
     platform.patch("Tenant", tenant, {"spec": {"allowedAffinityClasses": both}}, ROOT)
-    platform.until(
+    platform.wait_until(
         lambda: platform.patch("Queue", "jobs", {"spec": {"affinityClass": other}}, home.namespace).status == 200,
         "the application changes its class",
     )
-    platform.until(lambda: home.pod(nodeSelector={ZONE: "there"}).status == 201, "pods of the new class are admitted")
+    platform.wait_until(
+        lambda: home.pod(nodeSelector={ZONE: "there"}).status == 201, "pods of the new class are admitted"
+    )
 
     changed = platform.patch("Pod", pod, {"metadata": {"labels": {"touched": "yes"}}}, home.namespace)
 
@@ -167,7 +169,9 @@ def test_pods_of_nobody_are_free_unless_the_tenant_asks_for_an_allowed_class(pla
     bound = Home(platform, tenant={"unownedPods": "RequireAllowed"})
 
     assert platform.post(pod_body(free.namespace, unique("free-"), [])).status == 201
-    platform.until(lambda: platform.post(pod_body(bound.namespace, unique("loose-"), [])).status == 403, "it is bound")
+    platform.wait_until(
+        lambda: platform.post(pod_body(bound.namespace, unique("loose-"), [])).status == 403, "it is bound"
+    )
     refused = platform.post(pod_body(bound.namespace, "loose", []))
     assert f"pod {bound.namespace}/loose belongs to no application" in refused.message
     assert bound.affinity_class in refused.message
@@ -178,7 +182,7 @@ def test_a_tenant_within_is_no_way_out_of_the_classes(platform):
     home = Home(platform, tenant={"unownedPods": "RequireAllowed"})
     within = platform.tenant(unique("inner"), home.namespace, defaultAffinityClass="", unownedPods="Allow")
 
-    platform.until(
+    platform.wait_until(
         lambda: platform.application("Queue", within, unique("loose"), affinityClass="").status == 403, "it is bound"
     )
     refused = platform.application("Queue", within, "unsaid")
@@ -190,7 +194,7 @@ def test_a_tenant_within_is_no_way_out_of_the_classes(platform):
 
 
 def test_outside_tenants_nothing_is_asked_of_pods_of_nobody(platform):
-    platform.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
+    platform.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
 
     assert platform.post(pod_body(name, "anything", [])).status == 201
 
@@ -292,7 +296,7 @@ def test_a_tenant_that_makes_no_sense_is_not_stored(platform, name, spec, messag
 def test_fields_that_only_cozystack_knows_are_kept(platform):
     platform.tenant(name := unique("kept"), resourceQuotas={"cpu": "10"}, computeplane=True)
 
-    assert platform.see("Tenant", name, ROOT)["spec"]["resourceQuotas"] == {"cpu": "10"}
+    assert platform.get("Tenant", name, ROOT)["spec"]["resourceQuotas"] == {"cpu": "10"}
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "affinity.md").read_text()
@@ -317,4 +321,4 @@ def test_a_class_in_use_is_not_deleted_among_many_either(platform):
 
     assert answer.status == 403, answer.content
     assert f'AffinityClass "{home.affinity_class}" is in use' in answer.message
-    assert "deletionTimestamp" not in platform.see(names.CLASS_KIND, home.affinity_class)["metadata"]
+    assert "deletionTimestamp" not in platform.get(names.CLASS_KIND, home.affinity_class)["metadata"]

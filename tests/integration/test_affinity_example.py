@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.builders.estates import an_estate
-from tests.builders.lattices import PROGRAM
-from tests.builders.release_worlds import ReleaseWorld
+from tests.builders.affinity_env import run_affinity_env
+from tests.builders.pools_env import PROGRAM
+from tests.builders.release_world import ReleaseWorld
 
 from nodeyard.capabilities.affinity import names
 
@@ -19,24 +19,24 @@ PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
-def estate(api, affinity_kinds):
+def affinity(api, affinity_crds):
     """The operator at work, Flux beside it, and the example applied."""
-    with ReleaseWorld(api) as world, an_estate(api) as estate:
+    with ReleaseWorld(api) as world, run_affinity_env(api) as affinity:
         world.add_nodes(6, zones=("dc1", "dc2"), prefix="affinity-example")
-        estate.world = world
-        estate.start()
+        affinity.world = world
+        affinity.start()
         for name in FILES:
-            apply(estate, EXAMPLE / f"{name}.yaml")
-        yield estate
+            apply(affinity, EXAMPLE / f"{name}.yaml")
+        yield affinity
 
 
-def apply(estate, file):
+def apply(affinity, file):
     """As often as it takes: some of it is of kinds, or in namespaces, that come about by the rest."""
     for obj in yaml.safe_load_all(file.read_text()):
         if obj["kind"] == names.DEFINITION_KIND:
             given = obj["spec"]["application"]
-            estate.plurals[given["kind"]] = (names.APPS_API_VERSION, given["plural"], True)
-        estate.until(lambda obj=obj: estate.post(obj).status in (201, 409), f"{obj['kind']} is applied")
+            affinity.plurals[given["kind"]] = (names.APPS_API_VERSION, given["plural"], True)
+        affinity.wait_until(lambda obj=obj: affinity.post(obj).status in (201, 409), f"{obj['kind']} is applied")
 
 
 @pytest.fixture
@@ -55,31 +55,33 @@ def rows(kubectl, *arguments):
     return [line.split()[:-1] for line in kubectl("get", *arguments).stdout.splitlines()[1:]]
 
 
-def test_the_examples_applications_run_where_their_classes_say(estate, kubectl, run):
-    estate.told("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
-    estate.told("Redis", "cache", "Ready", "InstallSucceeded", ACME)
+def test_the_examples_applications_run_where_their_classes_say(affinity, kubectl, run):
+    affinity.wait_for_condition("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
+    affinity.wait_for_condition("Redis", "cache", "Ready", "InstallSucceeded", ACME)
 
-    pods = estate.http.get(f"/api/v1/namespaces/{ACME}/pods").json["items"]
+    pods = affinity.http.get(f"/api/v1/namespaces/{ACME}/pods").json["items"]
     assert sorted(each["metadata"]["name"] for each in pods) == [
         "postgres-main-db-0", "postgres-main-db-1", "postgres-main-db-2", "redis-cache-0", "redis-cache-1"
     ]  # fmt: skip
     for pod in pods:
         assert pod["spec"]["nodeSelector"] == {ZONE: "dc1"}
         assert pod["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
-        node = estate.see("Node", pod["spec"]["nodeName"])
+        node = affinity.get("Node", pod["spec"]["nodeName"])
         assert node["metadata"]["labels"][ZONE] == "dc1"
     assert rows(kubectl, "postgres", "-n", ACME) == [["main-db", "True", "1.0.0", "dc1"]]
     for what, row in (
         (("afc", "dc1"), ["dc1", "Deny", "3", "4", "True"]),
         (("tenants", "-n", ACME), ["web", "tenant-acme-web", "dc1", '["dc1"]', "True"]),
     ):
-        estate.until(lambda what=what, row=row: rows(kubectl, *what) == [row], f"{what[0]} are shown as they are")
+        affinity.wait_until(
+            lambda what=what, row=row: rows(kubectl, *what) == [row], f"{what[0]} are shown as they are"
+        )
     assert "affinity application/Postgres/tenant-acme/main-db: nothing to do" in run("plan")
-    assert estate.world.errors == []
+    assert affinity.world.errors == []
 
 
-def test_why_tells_the_whole_chain_of_a_pod(estate, run):
-    estate.told("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
+def test_why_tells_the_whole_chain_of_a_pod(affinity, run):
+    affinity.wait_for_condition("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
 
     said = run("why", "pod/postgres-main-db-0", "-n", ACME)
 
@@ -106,14 +108,14 @@ def test_why_tells_the_whole_chain_of_a_pod(estate, run):
         ("namespace/tenant-acme-web", "Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1"),
     ],
 )
-def test_why_tells_of_everything_else(estate, run, subject, told):
-    estate.told("Redis", "cache", "Ready", "InstallSucceeded", ACME)
+def test_why_tells_of_everything_else(affinity, run, subject, told):
+    affinity.wait_for_condition("Redis", "cache", "Ready", "InstallSucceeded", ACME)
 
     assert told in run("why", subject)
 
 
-def test_plan_says_what_a_change_of_class_would_do(estate, run, tmp_path):
-    estate.told("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
+def test_plan_says_what_a_change_of_class_would_do(affinity, run, tmp_path):
+    affinity.wait_for_condition("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
     changed = (EXAMPLE / "applications.yaml").read_text().replace("affinityClass: dc1", "affinityClass: dc2")
     (tmp_path / "changed.yaml").write_text(changed)
 
@@ -121,34 +123,34 @@ def test_plan_says_what_a_change_of_class_would_do(estate, run, tmp_path):
 
     assert "HelmRelease tenant-acme/postgres-main-db" in said
     assert "ClassChanged" in said
-    assert estate.release("Postgres", ACME, "main-db")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    assert affinity.release("Postgres", ACME, "main-db")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
 
 
-def test_a_change_of_class_moves_the_pods_one_after_the_other(estate):
-    estate.released("Postgres", ACME, "mover", affinityClass="dc1", replicas=2)
-    estate.told("Postgres", "mover", "Ready", "InstallSucceeded", ACME)
-    assert estate.patch("Postgres", "mover", {"spec": {"affinityClass": "dc2"}}, ACME).status == 200
+def test_a_change_of_class_moves_the_pods_one_after_the_other(affinity):
+    affinity.application_release("Postgres", ACME, "mover", affinityClass="dc1", replicas=2)
+    affinity.wait_for_condition("Postgres", "mover", "Ready", "InstallSucceeded", ACME)
+    assert affinity.patch("Postgres", "mover", {"spec": {"affinityClass": "dc2"}}, ACME).status == 200
 
-    estate.told("Postgres", "mover", "Ready", "UpgradeSucceeded", ACME)
+    affinity.wait_for_condition("Postgres", "mover", "Ready", "UpgradeSucceeded", ACME)
 
     query = f"{names.APPLICATION_NAME}%3Dmover"
-    pods = estate.http.get(f"/api/v1/namespaces/{ACME}/pods?labelSelector={query}").json["items"]
+    pods = affinity.http.get(f"/api/v1/namespaces/{ACME}/pods?labelSelector={query}").json["items"]
     assert [each["spec"]["nodeSelector"] for each in pods] == [{ZONE: "dc2"}] * 2
     assert {each["metadata"]["labels"][names.AFFINITY_CLASS] for each in pods} == {"dc2"}
-    estate.until(
-        lambda: names.PREVIOUS_CLASS not in estate.release("Postgres", ACME, "mover")["metadata"]["labels"],
+    affinity.wait_until(
+        lambda: names.PREVIOUS_CLASS not in affinity.release("Postgres", ACME, "mover")["metadata"]["labels"],
         "the change is over",
     )
 
 
-def test_a_chart_that_forgets_the_selector_is_told_of_where_its_user_looks(estate):
+def test_a_chart_that_forgets_the_selector_is_told_of_where_its_user_looks(affinity):
     chart = {"kind": "ExternalArtifact", "name": "forgetful-sloppy"}
-    estate.definition("Sloppy", chartRef=chart)
-    estate.released("Sloppy", ACME, "broken")
+    affinity.definition("Sloppy", chartRef=chart)
+    affinity.application_release("Sloppy", ACME, "broken")
 
-    condition = estate.told("Sloppy", "broken", "Ready", "InstallFailed", ACME)
+    condition = affinity.wait_for_condition("Sloppy", "broken", "Ready", "InstallFailed", ACME)
 
     assert "missing required nodeSelector topology.kubernetes.io/zone=dc1" in condition["message"]
     mended = {"spec": {"release": {"chartRef": {"name": "careful-sloppy"}}}}
-    assert estate.patch(names.DEFINITION_KIND, "sloppy", mended).status == 200
-    estate.told("Sloppy", "broken", "Ready", "InstallSucceeded", ACME)
+    assert affinity.patch(names.DEFINITION_KIND, "sloppy", mended).status == 200
+    affinity.wait_for_condition("Sloppy", "broken", "Ready", "InstallSucceeded", ACME)

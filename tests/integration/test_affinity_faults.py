@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.builders.estates import DRY, ROOT, application_body, definition_body, pod_body, unique
-from tests.builders.guards import SECRET
-from tests.builders.loads import Load
-from tests.builders.nested import with_nested
+from tests.builders.affinity_env import DRY, ROOT, application_body, definition_body, pod_body, unique
+from tests.builders.background_load import Load
+from tests.builders.nested_json import with_nested
+from tests.builders.rule_webhooks import SECRET
 
 from nodeyard.admission.certificates import RotationPolicy
 from nodeyard.capabilities.affinity import names
@@ -29,56 +29,60 @@ LEVELS = 5_000
 
 
 @pytest.fixture
-def plain(lone_estate):
+def plain(own_affinity_env):
     """A namespace of no tenant."""
-    lone_estate.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
+    own_affinity_env.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
     return name
 
 
-def restarted(estate, **options):
+def restarted(affinity, **options):
     """An operator on the same port as the one before, which the API server still asks."""
-    port = estate.operator.ports["webhooks"]
-    estate.operator.stop()
-    return estate.operators(AFFINITY, webhooks=replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", port)), **options)
+    port = affinity.operator.ports["webhooks"]
+    affinity.operator.stop()
+    return affinity.operators(AFFINITY, webhooks=replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", port)), **options)
 
 
-def test_while_nobody_answers_pods_of_tenants_are_refused_and_others_admitted(lone_estate, plain):
-    estate = lone_estate
-    estate.start()
-    home = estate.tenant(unique("home"))
-    assert estate.post(pod_body(home, "before", [])).status == 201
+def test_while_nobody_answers_pods_of_tenants_are_refused_and_others_admitted(own_affinity_env, plain):
+    affinity = own_affinity_env
+    affinity.start()
+    home = affinity.tenant(unique("home"))
+    assert affinity.post(pod_body(home, "before", [])).status == 201
 
-    estate.operator.stop()
+    affinity.operator.stop()
 
-    refused = estate.post(pod_body(home, "meanwhile", []))
+    refused = affinity.post(pod_body(home, "meanwhile", []))
     assert refused.status == 500
     assert "failed calling webhook" in refused.message
     for namespace in (plain, "default", "kube-system"):
-        assert estate.post(pod_body(namespace, unique("other-"), [])).status == 201
-    estate.start()
-    estate.until(lambda: estate.post(pod_body(home, unique("after-"), [])).status == 201, "somebody answers again")
+        assert affinity.post(pod_body(namespace, unique("other-"), [])).status == 201
+    affinity.start()
+    affinity.wait_until(
+        lambda: affinity.post(pod_body(home, unique("after-"), [])).status == 201, "somebody answers again"
+    )
 
 
-def test_before_everything_is_known_pods_of_tenants_are_refused_and_others_admitted(lone_estate, plain, monkeypatch):
-    estate = lone_estate
-    monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", at_free_port())
-    estate.start()
-    home = estate.tenant(unique("home"))
+def test_before_everything_is_known_pods_of_tenants_are_refused_and_others_admitted(
+    own_affinity_env, plain, monkeypatch
+):
+    affinity = own_affinity_env
+    monkeypatch.setattr("tests.builders.affinity_env.LOCAL_WEBHOOKS", at_free_port())
+    affinity.start()
+    home = affinity.tenant(unique("home"))
     monkeypatch.setattr(Operator, "ready", lambda self: self)
     blind = [each for each in rbac.rules(AFFINITY, installs_crds=True) if "nodes" not in each["resources"]]
 
-    starting = restarted(estate, rules=blind)
+    starting = restarted(affinity, rules=blind)
 
     def refusal():
-        return estate.post(pod_body(home, unique("early-"), [])).message
+        return affinity.post(pod_body(home, unique("early-"), [])).message
 
-    estate.until(lambda: "nodeyard has just started" in refusal(), "tenants are told to wait")
-    answer = estate.post(pod_body(plain, "early", []))
+    affinity.wait_until(lambda: "nodeyard has just started" in refusal(), "tenants are told to wait")
+    answer = affinity.post(pod_body(plain, "early", []))
     assert answer.status == 201
     assert any("not checked" in each for each in answer.warnings)
     starting.stop()
     monkeypatch.undo()
-    estate.start()
+    affinity.start()
 
 
 def at_free_port():
@@ -86,13 +90,15 @@ def at_free_port():
 
 
 @pytest.fixture
-def elsewhere(api, lone_estate):
+def elsewhere(api, own_affinity_env):
     """CozyStack's own API server, as far as it can be seen: an APIService with a service."""
     crd = f"{CRDS}/tenants.{names.APPS_GROUP}"
-    lone_estate.http.delete(crd)
-    lone_estate.until(lambda: lone_estate.http.get(crd).status == 404, "our own definition is gone")
+    own_affinity_env.http.delete(crd)
+    own_affinity_env.wait_until(lambda: own_affinity_env.http.get(crd).status == 404, "our own definition is gone")
     name = f"v1alpha1.{names.APPS_GROUP}"
-    lone_estate.until(lambda: lone_estate.http.get(f"{SERVICES}/{name}").status == 404, "nobody serves the group")
+    own_affinity_env.wait_until(
+        lambda: own_affinity_env.http.get(f"{SERVICES}/{name}").status == 404, "nobody serves the group"
+    )
     service = {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
@@ -106,37 +112,39 @@ def elsewhere(api, lone_estate):
             "insecureSkipTLSVerify": True,
         },
     }
-    answer = lone_estate.http.post(SERVICES, service)
+    answer = own_affinity_env.http.post(SERVICES, service)
     assert answer.status == 201, answer.content
     yield service
-    lone_estate.http.delete(f"{SERVICES}/{name}")
-    third_party_crds.install(lone_estate.api.rest, [AFFINITY.kinds[1].definition()])
-    tenants = lone_estate.path(names.TENANT_KIND, namespace=ROOT)
-    lone_estate.until(lambda: lone_estate.http.get(tenants).status == 200, "tenants are served again")
+    own_affinity_env.http.delete(f"{SERVICES}/{name}")
+    third_party_crds.install(own_affinity_env.api.rest, [AFFINITY.kinds[1].definition()])
+    tenants = own_affinity_env.path(names.TENANT_KIND, namespace=ROOT)
+    own_affinity_env.wait_until(lambda: own_affinity_env.http.get(tenants).status == 200, "tenants are served again")
 
 
-def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are_enforced(lone_estate, elsewhere):
-    estate = lone_estate
-    running = estate.start()
-    estate.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})
+def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are_enforced(own_affinity_env, elsewhere):
+    affinity = own_affinity_env
+    running = affinity.start()
+    affinity.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})
     namespace = f"tenant-{unique('theirs')}"
-    estate.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    estate.make(release_body(namespace, name))
-    estate.install(namespace, "postgres-db")
+    affinity.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    affinity.create(release_body(namespace, name))
+    affinity.install(namespace, "postgres-db")
     # As CozyStack has one; where the kinds are ours it would be refused.
-    estate.make(definition_body("Tenant"))
+    affinity.create(definition_body("Tenant"))
 
-    estate.until(lambda: estate.pod(namespace, "postgres-db").status == FORBIDDEN, "the release's class counts")
+    affinity.wait_until(
+        lambda: affinity.pod(namespace, "postgres-db").status == FORBIDDEN, "the release's class counts"
+    )
 
-    assert estate.pod(namespace, "postgres-db", nodeSelector={ZONE: "here"}).status == 201
+    assert affinity.pod(namespace, "postgres-db", nodeSelector={ZONE: "here"}).status == 201
     users = [{"kind": "Postgres", "namespace": namespace, "name": "db"}]
-    estate.until(lambda: estate.status(names.CLASS_KIND, name).get("inUseBy") == users, "the class knows it")
-    said = estate.told(names.CLASS_KIND, name, "ReleasesOnly", "ServedByAPIService")["message"]
+    affinity.wait_until(lambda: affinity.status(names.CLASS_KIND, name).get("inUseBy") == users, "the class knows it")
+    said = affinity.wait_for_condition(names.CLASS_KIND, name, "ReleasesOnly", "ServedByAPIService")["message"]
     assert f"delete APIService v1alpha1.{names.APPS_GROUP}" in said
-    estate.told(names.DEFINITION_KIND, "tenant", "Served", "ServedByAPIService")
-    assert estate.http.get(f"{CRDS}/tenants.{names.APPS_GROUP}").status == 404
+    affinity.wait_for_condition(names.DEFINITION_KIND, "tenant", "Served", "ServedByAPIService")
+    assert affinity.http.get(f"{CRDS}/tenants.{names.APPS_GROUP}").status == 404
     assert running.metric("nodeyard_plan_blocked", capability="affinity", reason="ServedByAPIService") >= 2
-    assert set(running.written()) <= {
+    assert set(running.write_counts()) <= {
         "patch affinityclasses.cozystack.io",
         "patch applicationdefinitions.cozystack.io",
         "create events.events.k8s.io",
@@ -170,17 +178,17 @@ RESTLESS = RotationPolicy(
 """A new certificate every other second."""
 
 
-def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(lone_estate, monkeypatch):
-    estate = lone_estate
-    monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", replace(LOCAL_WEBHOOKS, rotation=RESTLESS))
-    estate.start()
-    home = estate.tenant(unique("home"))
-    estate.make(release_body(home, estate.affinity_class(unique("class"), nodeSelector={ZONE: "here"})))
-    estate.install(home, "postgres-db")
-    estate.until(lambda: estate.pod(home, "postgres-db", query=DRY).status == FORBIDDEN, "the class counts")
+def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(own_affinity_env, monkeypatch):
+    affinity = own_affinity_env
+    monkeypatch.setattr("tests.builders.affinity_env.LOCAL_WEBHOOKS", replace(LOCAL_WEBHOOKS, rotation=RESTLESS))
+    affinity.start()
+    home = affinity.tenant(unique("home"))
+    affinity.create(release_body(home, affinity.affinity_class(unique("class"), nodeSelector={ZONE: "here"})))
+    affinity.install(home, "postgres-db")
+    affinity.wait_until(lambda: affinity.pod(home, "postgres-db", query=DRY).status == FORBIDDEN, "the class counts")
 
     def ask(status, **spec):
-        answer = estate.pod(home, "postgres-db", query=DRY, **spec)
+        answer = affinity.pod(home, "postgres-db", query=DRY, **spec)
         return "" if answer.status == status else f"{answer.status}: {answer.message}"
 
     load = Load()
@@ -190,89 +198,89 @@ def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(l
 
     with load:
         seen = set()
-        estate.until(lambda: len(seen.add(certificate(estate)) or seen) >= 3, "two rotations")
+        affinity.wait_until(lambda: len(seen.add(certificate(affinity)) or seen) >= 3, "two rotations")
 
     assert load.faults == []
     assert min(load.counts) > 5
 
 
-def certificate(estate):
+def certificate(affinity):
     """Which is served, or about to be."""
-    return estate.api.rest.get(SECRET)["data"]["tls.crt"]
+    return affinity.api.rest.get(SECRET)["data"]["tls.crt"]
 
 
-def test_a_tenant_deleted_right_after_its_workload_goes_though_that_is_told_later(lone_estate, faults):
+def test_a_tenant_deleted_right_after_its_workload_goes_though_that_is_told_later(own_affinity_env, faults):
     """Watches of two kinds keep no order between them: the Tenant's deletion is planned for before the operator hears
     that the workload, which would have to be asked for, is gone already."""
-    estate = lone_estate
-    estate.start(through=faults.kubeconfig)
+    affinity = own_affinity_env
+    affinity.start(through=faults.kubeconfig)
     tenant, name = unique("hasty"), unique("dc")
-    estate.affinity_class(name, nodeSelector={ZONE: "dc1"})
-    home = estate.tenant(tenant, defaultAffinityClass=name, allowedAffinityClasses=[name])
-    workload = estate.path("StatefulSet", estate.install(home, "left")["metadata"]["name"], home)
-    where = estate.path(names.TENANT_KIND, tenant, ROOT)
-    estate.until(
-        lambda: any("1 StatefulSet" in each for each in estate.http.delete(where, query=DRY).warnings), "it is known"
+    affinity.affinity_class(name, nodeSelector={ZONE: "dc1"})
+    home = affinity.tenant(tenant, defaultAffinityClass=name, allowedAffinityClasses=[name])
+    workload = affinity.path("StatefulSet", affinity.install(home, "left")["metadata"]["name"], home)
+    where = affinity.path(names.TENANT_KIND, tenant, ROOT)
+    affinity.wait_until(
+        lambda: any("1 StatefulSet" in each for each in affinity.http.delete(where, query=DRY).warnings), "it is known"
     )
     faults.add(HalfOpen(), path="/statefulsets.*watch")
-    assert estate.http.delete(workload).status == 200
-    assert estate.http.delete(where).status == 200
-    estate.told(names.TENANT_KIND, tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+    assert affinity.http.delete(workload).status == 200
+    assert affinity.http.delete(where).status == 200
+    affinity.wait_for_condition(names.TENANT_KIND, tenant, "Ready", "NamespaceDeletionHeld", ROOT)
 
     faults.clear()
 
-    estate.until(lambda: estate.see(names.TENANT_KIND, tenant, ROOT) is None, "the tenant is gone")
-    estate.until(lambda: estate.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
+    affinity.wait_until(lambda: affinity.get(names.TENANT_KIND, tenant, ROOT) is None, "the tenant is gone")
+    affinity.wait_until(lambda: affinity.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
 
 
 @pytest.fixture
-def deep(lone_estate):
-    """Makes releases that cannot be read, and says how the server answered. They go before the estate is emptied."""
-    path = lone_estate.path(names.RELEASE_KIND, namespace=ROOT)
+def deep(own_affinity_env):
+    """Makes releases that cannot be read, and says how the server answered. They go before the affinity is emptied."""
+    path = own_affinity_env.path(names.RELEASE_KIND, namespace=ROOT)
     made = []
 
     def make(name):
         body = release_body(ROOT, "none")
         body["metadata"]["name"], body["spec"]["values"] = name, "NESTED"
         made.append(f"{path}/{name}")
-        return lone_estate.http.post(path, with_nested(json.dumps(body).encode(), LEVELS)).status
+        return own_affinity_env.http.post(path, with_nested(json.dumps(body).encode(), LEVELS)).status
 
     yield make
     for each in made:
-        lone_estate.http.delete(each)
+        own_affinity_env.http.delete(each)
 
 
-def test_a_release_that_is_nested_too_deeply_to_be_read_keeps_no_other_from_being_looked_after(lone_estate, deep):
-    estate = lone_estate
+def test_a_release_that_is_nested_too_deeply_to_be_read_keeps_no_other_from_being_looked_after(own_affinity_env, deep):
+    affinity = own_affinity_env
     # The embedded server takes no more levels than we can read.
-    taken, aside = (201, 2) if estate.api.is_real else (400, 0)
+    taken, aside = (201, 2) if affinity.api.is_real else (400, 0)
     assert deep("before") == taken
 
-    estate.operator = estate.operators(AFFINITY)
-    kind = estate.definition(unique("Shelf").title())
-    estate.released(kind, ROOT, "first")
+    affinity.operator = affinity.operators(AFFINITY)
+    kind = affinity.definition(unique("Shelf").title())
+    affinity.application_release(kind, ROOT, "first")
     assert deep("meanwhile") == taken
-    estate.released(kind, ROOT, "second")
+    affinity.application_release(kind, ROOT, "second")
 
     def is_counted():
-        return estate.operator.metric("nodeyard_informer_malformed_objects", resource=RELEASES) == aside
+        return affinity.operator.metric("nodeyard_informer_malformed_objects", resource=RELEASES) == aside
 
-    estate.until(is_counted, "they are told of")
+    affinity.wait_until(is_counted, "they are told of")
 
 
-def test_an_application_that_is_nested_too_deeply_to_be_read_is_refused(lone_estate):
-    estate = lone_estate
-    estate.start()
+def test_an_application_that_is_nested_too_deeply_to_be_read_is_refused(own_affinity_env):
+    affinity = own_affinity_env
+    affinity.start()
     body = definition_body(kind := unique("Vault").title())
     body["spec"]["application"]["openAPISchema"] = json.dumps({"x-kubernetes-preserve-unknown-fields": True})
-    estate.make(body)
-    estate.plurals[kind] = (names.APPS_API_VERSION, body["spec"]["application"]["plural"], True)
-    estate.told(names.DEFINITION_KIND, kind.lower(), "Ready", "Served")
-    estate.released(kind, ROOT, "plain", options={"any": ["form"]})
+    affinity.create(body)
+    affinity.plurals[kind] = (names.APPS_API_VERSION, body["spec"]["application"]["plural"], True)
+    affinity.wait_for_condition(names.DEFINITION_KIND, kind.lower(), "Ready", "Served")
+    affinity.application_release(kind, ROOT, "plain", options={"any": ["form"]})
     deep = json.dumps(application_body(kind, ROOT, "deep", options="NESTED")).encode()
 
-    refused = estate.http.post(estate.path(kind, namespace=ROOT), with_nested(deep, LEVELS))
+    refused = affinity.http.post(affinity.path(kind, namespace=ROOT), with_nested(deep, LEVELS))
 
-    assert refused.status == (422 if estate.api.is_real else 400)
-    if estate.api.is_real:
+    assert refused.status == (422 if affinity.api.is_real else 400)
+    if affinity.api.is_real:
         assert f"{kind} {ROOT}/deep: it is nested more than" in refused.message

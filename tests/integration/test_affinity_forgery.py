@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.builders.estates import DRY, owner_of, pod_body, unique
+from tests.builders.affinity_env import DRY, owner_of, pod_body, unique
 
 from nodeyard.capabilities.affinity import names
 
@@ -17,18 +17,18 @@ SPEC = {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "x"}}
 class Home:
     """A tenant that allows one class and requires it of everybody, with an application of that class."""
 
-    def __init__(self, estate):
-        self.estate = estate
-        self.allowed = estate.affinity_class(unique("here"), nodeSelector={ZONE: "here"})
-        self.foreign = estate.affinity_class(unique("elsewhere"), nodeSelector={ZONE: "elsewhere"})
+    def __init__(self, affinity):
+        self.estate = affinity
+        self.allowed = affinity.affinity_class(unique("here"), nodeSelector={ZONE: "here"})
+        self.foreign = affinity.affinity_class(unique("elsewhere"), nodeSelector={ZONE: "elsewhere"})
         only = {"defaultAffinityClass": self.allowed, "allowedAffinityClasses": [self.allowed]}
-        self.namespace = estate.tenant(unique("home"), unownedPods="RequireAllowed", **only)
-        self.release = estate.released("Vault", self.namespace, "main")
-        estate.install(self.namespace, RELEASE)
-        estate.until(self.record, "the class is recorded")
+        self.namespace = affinity.tenant(unique("home"), unownedPods="RequireAllowed", **only)
+        self.release = affinity.application_release("Vault", self.namespace, "main")
+        affinity.install(self.namespace, RELEASE)
+        affinity.wait_until(self.record, "the class is recorded")
 
     def record(self):
-        annotations = self.estate.see("Vault", "main", self.namespace)["metadata"].get("annotations") or {}
+        annotations = self.estate.get("Vault", "main", self.namespace)["metadata"].get("annotations") or {}
         return json.loads(annotations.get(names.CLASS_RECORD, "null"))
 
     def labels(self):
@@ -47,10 +47,10 @@ class Home:
         if owner is not None:
             metadata = {**metadata, "name": f"{name}-main", "ownerReferences": [owner]}
         body = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND, "metadata": metadata, "spec": SPEC}
-        return self.estate.make(body)["metadata"]["name"]
+        return self.estate.create(body)["metadata"]["name"]
 
     def reference(self, release):
-        found = self.estate.see(names.RELEASE_KIND, release, self.namespace)
+        found = self.estate.get(names.RELEASE_KIND, release, self.namespace)
         return owner_of({**found, "apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND})
 
     def by_reference(self, *releases, **spec):
@@ -78,18 +78,18 @@ class Home:
 
 
 @pytest.fixture(scope="module")
-def home(estate):
-    estate.definition("Vault")
-    return Home(estate)
+def home(affinity):
+    affinity.definition("Vault")
+    return Home(affinity)
 
 
 def is_refused(answer):
     return answer.status == 403 and "denied the request" in answer.message
 
 
-def test_a_forged_release_without_a_class_is_no_way_out(estate, home):
+def test_a_forged_release_without_a_class_is_no_way_out(affinity, home):
     forged = home.forge()
-    estate.until(lambda: home.by_reference(forged, **HERE).status == 201, "the release is known")
+    affinity.wait_until(lambda: home.by_reference(forged, **HERE).status == 201, "the release is known")
 
     refused = home.by_reference(forged)
 
@@ -100,9 +100,9 @@ def test_a_forged_release_without_a_class_is_no_way_out(estate, home):
     assert home.by_label(forged, **HERE).status == 201
 
 
-def test_a_forged_release_has_no_class_that_the_tenant_does_not_allow(estate, home):
+def test_a_forged_release_has_no_class_that_the_tenant_does_not_allow(affinity, home):
     forged = home.forge(home.foreign)
-    estate.until(lambda: home.by_reference(forged, **ELSEWHERE).status == 403, "the release is known")
+    affinity.wait_until(lambda: home.by_reference(forged, **ELSEWHERE).status == 403, "the release is known")
 
     for given in (ELSEWHERE, {}, HERE):
         refused = home.by_label(forged, **given)
@@ -110,19 +110,19 @@ def test_a_forged_release_has_no_class_that_the_tenant_does_not_allow(estate, ho
         assert f'with AffinityClass "{home.foreign}", which no Vault' in refused.message
 
 
-def test_a_release_that_says_the_application_owns_it_has_the_applications_class_or_none(estate, home):
-    application = estate.see("Vault", "main", home.namespace)
+def test_a_release_that_says_the_application_owns_it_has_the_applications_class_or_none(affinity, home):
+    application = affinity.get("Vault", "main", home.namespace)
     owner = {**owner_of({**application, "apiVersion": names.APPS_API_VERSION, "kind": "Vault"}), "controller": False}
     forged = home.forge(owner=owner)
-    estate.until(lambda: home.by_reference(forged, **HERE).status == 201, "the release is known")
+    affinity.wait_until(lambda: home.by_reference(forged, **HERE).status == 201, "the release is known")
 
     assert is_refused(home.by_reference(forged))
     assert is_refused(home.by_reference(forged, **ELSEWHERE))
 
 
-def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(estate, home):
+def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(affinity, home):
     forged = home.forge()
-    estate.until(lambda: home.by_reference(forged, RELEASE, **HERE).status == 201, "the release is known")
+    affinity.wait_until(lambda: home.by_reference(forged, RELEASE, **HERE).status == 201, "the release is known")
 
     refused = home.by_reference(forged, RELEASE)
 
@@ -130,28 +130,28 @@ def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(estate, ho
     assert is_refused(home.by_reference(RELEASE, forged))
 
 
-def test_a_label_that_is_stripped_from_the_release_changes_nothing(estate, home):
+def test_a_label_that_is_stripped_from_the_release_changes_nothing(affinity, home):
     values = home.release["spec"]["values"]
     for _ in range(30):
         home.strip()
         assert is_refused(home.of_workload())
 
-    estate.until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
-    assert estate.release("Vault", home.namespace, "main")["spec"]["values"] == values
+    affinity.wait_until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
+    assert affinity.release("Vault", home.namespace, "main")["spec"]["values"] == values
     assert home.of_workload(**HERE).status == 201
     assert home.record()["class"] == home.allowed
 
 
-def test_a_previous_class_that_nobody_recorded_does_not_count_and_goes(estate, home):
+def test_a_previous_class_that_nobody_recorded_does_not_count_and_goes(affinity, home):
     for forged in ("", home.foreign):
         home.change(**{names.PREVIOUS_CLASS: forged})
 
         assert is_refused(home.of_workload())
         assert is_refused(home.of_workload(**ELSEWHERE))
-        estate.until(lambda: names.PREVIOUS_CLASS not in home.labels(), "it is taken off")
+        affinity.wait_until(lambda: names.PREVIOUS_CLASS not in home.labels(), "it is taken off")
 
 
-def test_the_record_is_the_operators_alone(estate, home):
+def test_the_record_is_the_operators_alone(affinity, home):
     before = home.record()
     forged = {**before, "class": "", "source": "none", "previous": [""]}
 
@@ -161,18 +161,18 @@ def test_the_record_is_the_operators_alone(estate, home):
     assert is_refused(home.of_workload())
 
 
-def test_who_makes_an_application_cannot_bring_a_record(estate, home):
+def test_who_makes_an_application_cannot_bring_a_record(affinity, home):
     record = {**home.record(), "class": home.foreign, "release": "vault-brought"}
     metadata = {"name": "brought", "namespace": home.namespace, "annotations": {names.CLASS_RECORD: json.dumps(record)}}
-    estate.make({"apiVersion": names.APPS_API_VERSION, "kind": "Vault", "metadata": metadata, "spec": {}})
-    estate.until(lambda: estate.release("Vault", home.namespace, "brought"), "it is released")
+    affinity.create({"apiVersion": names.APPS_API_VERSION, "kind": "Vault", "metadata": metadata, "spec": {}})
+    affinity.wait_until(lambda: affinity.release("Vault", home.namespace, "brought"), "it is released")
 
-    release = estate.release("Vault", home.namespace, "brought")
+    release = affinity.release("Vault", home.namespace, "brought")
 
     assert release["metadata"]["labels"][names.AFFINITY_CLASS] == home.allowed
 
 
-def test_while_the_application_is_paused_its_class_holds_and_it_keeps_it(estate, home):
+def test_while_the_application_is_paused_its_class_holds_and_it_keeps_it(affinity, home):
     home.annotate("nodeyard.dev/paused", "true")
     home.strip()
     assert is_refused(home.of_workload())
@@ -180,19 +180,19 @@ def test_while_the_application_is_paused_its_class_holds_and_it_keeps_it(estate,
 
     home.annotate("nodeyard.dev/paused", None)
 
-    estate.until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
+    affinity.wait_until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
     assert home.record()["class"] == home.allowed
 
 
-def test_a_node_name_has_to_be_in_the_class_itself(estate, home):
+def test_a_node_name_has_to_be_in_the_class_itself(affinity, home):
     for zone in ("here", "elsewhere"):
         metadata = {"name": f"{home.namespace}-{zone}", "labels": {ZONE: zone}}
-        estate.make({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+        affinity.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
     term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["here"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     contradictory = {**ELSEWHERE, "affinity": {"nodeAffinity": required}}
     inside, outside = (f"{home.namespace}-{zone}" for zone in ("here", "elsewhere"))
-    estate.until(lambda: home.of_workload(nodeName=inside, **HERE).status == 201, "the node is known")
+    affinity.wait_until(lambda: home.of_workload(nodeName=inside, **HERE).status == 201, "the node is known")
 
     for given in (contradictory, HERE):
         refused = home.of_workload(nodeName=outside, **given)
@@ -202,13 +202,13 @@ def test_a_node_name_has_to_be_in_the_class_itself(estate, home):
     assert f"{ZONE}=elsewhere" in home.of_workload(**ELSEWHERE).message
 
 
-def test_a_label_that_was_stripped_while_nobody_looked_is_no_choice(estate, home):
+def test_a_label_that_was_stripped_while_nobody_looked_is_no_choice(affinity, home):
     """The operator is started again after it: what it decides by is on the Application."""
-    estate.operator.stop()
+    affinity.operator.stop()
     home.strip()
 
-    estate.start()
+    affinity.start()
 
-    estate.until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
-    assert estate.release("Vault", home.namespace, "main")["spec"]["values"] == home.release["spec"]["values"]
+    affinity.wait_until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
+    assert affinity.release("Vault", home.namespace, "main")["spec"]["values"] == home.release["spec"]["values"]
     assert home.record()["class"] == home.allowed

@@ -156,7 +156,7 @@ def release(name, **labels):
 
 
 @pytest.mark.parametrize("key", [names.AFFINITY_CLASS, names.PREVIOUS_CLASS])
-def test_the_class_labels_of_a_release_are_the_operators(api, affinity_kinds, held, key):
+def test_the_class_labels_of_a_release_are_the_operators(api, affinity_crds, held, key):
     path = f"/apis/{names.FLUX_API_VERSION}/namespaces/{held.name}/{names.RELEASE_PLURAL}"
     name = key.rpartition("/")[2]
     until(lambda: held.http.post(path, release("forged", **{key: ""}), query=DRY).status == 403, "the policy holds")
@@ -171,7 +171,7 @@ def test_the_class_labels_of_a_release_are_the_operators(api, affinity_kinds, he
     assert held.http.patch(f"{path}/{name}", {"metadata": {"labels": {key: None}}}).status == 403
 
 
-def test_the_record_of_an_application_is_the_operators(affinity_kinds, held):
+def test_the_record_of_an_application_is_the_operators(affinity_crds, held):
     path = f"/apis/{names.APPS_API_VERSION}/namespaces/{held.name}/{names.TENANT_PLURAL}"
     body = {"apiVersion": names.APPS_API_VERSION, "kind": names.TENANT_KIND, "metadata": {"name": "inner"}, "spec": {}}
     assert held.http.post(path, body).status == 201

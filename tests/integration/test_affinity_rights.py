@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders.estates import GONE, ROOT, pod_body, unique
+from tests.builders.affinity_env import GONE, ROOT, pod_body, unique
 from tests.builders.rights import COUNTED, RENEWED
 
 from nodeyard.capabilities.affinity import names
@@ -16,17 +16,17 @@ ADOPTING = "delete helmreleases.helm.toolkit.fluxcd.io"
 RARE = {COUNTED, RENEWED, ADOPTING}
 
 
-def test_every_right_is_used_and_no_other_is_needed(audited, lone_estate):
+def test_every_right_is_used_and_no_other_is_needed(audited, own_affinity_env):
     """The life of a tenant, of its application, and of pods whose owners are not known yet."""
-    estate, audit = lone_estate, audited(AFFINITY)
-    estate.start()
-    chosen = estate.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
-    kind = estate.definition(unique("store").title())
+    affinity, audit = own_affinity_env, audited(AFFINITY)
+    affinity.start()
+    chosen = affinity.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
+    kind = affinity.definition(unique("store").title())
     tenant = unique("tenant")
-    home = estate.tenant(tenant, defaultAffinityClass=chosen)
-    estate.released(kind, home, "main")
-    estate.report(kind, home, "main")
-    estate.told(kind, "main", "Ready", "InstallSucceeded", home)
+    home = affinity.tenant(tenant, defaultAffinityClass=chosen)
+    affinity.application_release(kind, home, "main")
+    affinity.report(kind, home, "main")
+    affinity.wait_for_condition(kind, "main", "Ready", "InstallSucceeded", home)
     for owner in (*OWNERS, NODES, PODS):
         reference = {
             "apiVersion": owner.api_version,
@@ -35,16 +35,16 @@ def test_every_right_is_used_and_no_other_is_needed(audited, lone_estate):
             "uid": "u",
             "controller": True,
         }
-        estate.post(pod_body(home, unique("pod-"), [reference]), dryRun="All")
-    estate.delete(kind, "main", home)
+        affinity.post(pod_body(home, unique("pod-"), [reference]), dryRun="All")
+    affinity.delete(kind, "main", home)
     # The real garbage collector would take its time to learn of the new kind.
-    estate.delete(names.RELEASE_KIND, f"{kind.lower()}-main", home)
-    estate.until(lambda: estate.see(kind, "main", home) is None, "the application is gone")
+    affinity.delete(names.RELEASE_KIND, f"{kind.lower()}-main", home)
+    affinity.wait_until(lambda: affinity.get(kind, "main", home) is None, "the application is gone")
     # Each goes when nothing is in it any more, and says so until the operator has heard of it too.
     for gone in ((names.TENANT_KIND, tenant, ROOT), (names.DEFINITION_KIND, kind.lower())):
-        estate.until(lambda gone=gone: estate.delete(*gone).status in GONE, f"{gone} is gone")
+        affinity.wait_until(lambda gone=gone: affinity.delete(*gone).status in GONE, f"{gone} is gone")
 
     # The embedded server has no claims to watch.
-    unserved = set() if estate.api.is_real else {f"{verb} {CLAIMS.plural}" for verb in ("list", "watch")}
+    unserved = set() if affinity.api.is_real else {f"{verb} {CLAIMS.plural}" for verb in ("list", "watch")}
     assert audit.needless(RARE | unserved) == set()
     assert audit.beyond() == set()

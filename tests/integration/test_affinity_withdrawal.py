@@ -1,21 +1,21 @@
 """A class that is taken off a tenant's list while applications have it."""
 
-from tests.builders.estates import unique
+from tests.builders.affinity_env import unique
 
 
-def test_withdrawing_a_class_in_use_warns_and_names_the_applications(estate):
-    used, free = (estate.affinity_class(unique(word), nodeSelector={"zone": word}) for word in ("used", "free"))
-    estate.definition("Ledger")
+def test_withdrawing_a_class_in_use_warns_and_names_the_applications(affinity):
+    used, free = (affinity.affinity_class(unique(word), nodeSelector={"zone": word}) for word in ("used", "free"))
+    affinity.definition("Ledger")
     tenant = unique("withdrawn")
-    home = estate.tenant(tenant, defaultAffinityClass=used, allowedAffinityClasses=[used, free])
-    estate.released("Ledger", home, "books")
+    home = affinity.tenant(tenant, defaultAffinityClass=used, allowedAffinityClasses=[used, free])
+    affinity.application_release("Ledger", home, "books")
 
     def without(name):
         kept = [each for each in (used, free) if each != name]
         spec = {"allowedAffinityClasses": kept, "defaultAffinityClass": kept[0]}
-        return estate.patch("Tenant", tenant, {"spec": spec}, "tenant-root", query={"dryRun": "All"})
+        return affinity.patch("Tenant", tenant, {"spec": spec}, "tenant-root", query={"dryRun": "All"})
 
-    told = estate.until(lambda: without(used).warnings, "the withdrawal of a class in use warns")
+    told = affinity.wait_until(lambda: without(used).warnings, "the withdrawal of a class in use warns")
 
     assert any(used in each and "books" in each for each in told)
     answer = without(free)

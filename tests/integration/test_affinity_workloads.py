@@ -1,7 +1,7 @@
 """What is said about workloads before their pods, and what becomes of the labels that are ours: the webhooks called."""
 
 import pytest
-from tests.builders.estates import CONTAINERS, DRY, pod_body, set_body, unique
+from tests.builders.affinity_env import CONTAINERS, DRY, pod_body, set_body, unique
 
 from nodeyard.capabilities.affinity import names
 
@@ -11,17 +11,17 @@ FORGED = {names.APPLICATION_NAME: "mine", names.AFFINITY_CLASS: "gpu"}
 
 
 @pytest.fixture(scope="module")
-def platform(estate):
-    estate.affinity_class("west", nodeSelector=WEST)
-    estate.definition("Ledger")
-    return estate
+def platform(affinity):
+    affinity.affinity_class("west", nodeSelector=WEST)
+    affinity.definition("Ledger")
+    return affinity
 
 
 @pytest.fixture
 def home(platform):
     """A tenant with one application, released."""
     namespace = platform.tenant(unique("home"), defaultAffinityClass="west")
-    platform.released("Ledger", namespace, "books")
+    platform.application_release("Ledger", namespace, "books")
     return namespace
 
 
@@ -85,7 +85,7 @@ def test_labels_that_are_ours_cannot_be_forged_nor_taken_off(platform, home):
 def test_a_pod_whose_owner_was_made_anew_is_not_of_its_application(platform, home):
     old = platform.install(home, "ledger-books", nodeSelector=WEST)
     platform.delete("StatefulSet", "ledger-books", home)
-    platform.until(lambda: platform.see("StatefulSet", "ledger-books", home) is None, "it is gone")
+    platform.wait_until(lambda: platform.get("StatefulSet", "ledger-books", home) is None, "it is gone")
     platform.install(home, "ledger-books", nodeSelector=WEST)
     metadata = old["metadata"]
     former = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": metadata["name"], "uid": metadata["uid"]}
@@ -96,4 +96,4 @@ def test_a_pod_whose_owner_was_made_anew_is_not_of_its_application(platform, hom
         return labels_of(answer.json)
 
     # Until the watch has told of it, the one that is gone is still known.
-    platform.until(lambda: labels() == {}, "it is of nobody")
+    platform.wait_until(lambda: labels() == {}, "it is of nobody")

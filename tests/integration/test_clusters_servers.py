@@ -5,9 +5,9 @@ import itertools
 import json
 
 import pytest
-from tests.builders import leaves
-from tests.builders.leaves import SEEN
+from tests.builders import remote_clusters
 from tests.builders.operators import operator, until
+from tests.builders.remote_clusters import SEEN
 
 from nodeyard.app.dry_planner import dry_planning
 from nodeyard.client.api import Client
@@ -56,14 +56,14 @@ class Grove:
 
     def operating(self, api):
         settings = {"leader_elect": False}
-        capability = leaves.leaves(self.group)
+        capability = remote_clusters.leaves(self.group)
         return operator(api.kubeconfig, capability=capability, install_crds=False, settings=settings)
 
     async def add_leaf(self, word, kubeconfig):
-        await self.root.create(SECRETS, leaves.secret(self.name(word), self.group, text_of(kubeconfig)))
+        await self.root.create(SECRETS, remote_clusters.secret(self.name(word), self.group, text_of(kubeconfig)))
 
     async def change_leaf(self, word, kubeconfig):
-        data = leaves.secret(self.name(word), self.group, text_of(kubeconfig))["data"]
+        data = remote_clusters.secret(self.name(word), self.group, text_of(kubeconfig))["data"]
         await self.root.patch(SECRETS, self.name(word), {"data": data}, "default")
 
     async def remove_leaf(self, word):
@@ -72,7 +72,7 @@ class Grove:
     async def add_node(self, word):
         name = self.name(word)
         self._nodes.append(name)
-        await self.leaf.create(NODES, leaves.node(name, zone=self.group))
+        await self.leaf.create(NODES, remote_clusters.node(name, zone=self.group))
 
     async def is_seen(self, word):
         async def is_labelled():
@@ -95,7 +95,7 @@ class Grove:
 
     async def close(self):
         for resource in (SECRETS, CONFIG_MAPS):
-            page = await self.root.list(resource, "default", labels=f"{leaves.GROUP}={self.group}")
+            page = await self.root.list(resource, "default", labels=f"{remote_clusters.GROUP}={self.group}")
             for each in page.items:
                 await self.root.delete(resource, each["metadata"]["name"], "default")
         for name in self._nodes:
@@ -166,7 +166,7 @@ async def test_a_right_that_is_missing_there_is_told(api, leaf, grove):
 
 
 async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove):
-    await grove.add_leaf("evil", leaves.exec_kubeconfig(leaf.url))
+    await grove.add_leaf("evil", remote_clusters.exec_kubeconfig(leaf.url))
     await grove.add_leaf("oak", leaf.kubeconfig)
     async with grove.operating(api):
         await grove.reports("evil", connected="false", synced="false")
@@ -239,7 +239,7 @@ async def test_a_leaf_that_is_not_named_any_more_is_let_go(api, leaf, grove):
 async def test_a_plan_shows_what_would_be_done_in_a_leaf_and_no_secret(api, leaf, grove):
     await grove.add_node("n1")
     await grove.add_leaf("oak", leaf.kubeconfig)
-    capability = leaves.leaves(grove.group)
+    capability = remote_clusters.leaves(grove.group)
     async with dry_planning(grove.root, [capability]) as inspection:
         [look] = inspection.plans(Limit())
         text = render_plan(look.braked.now, capability.messages)
@@ -253,9 +253,9 @@ async def test_a_plan_shows_what_would_be_done_in_a_leaf_and_no_secret(api, leaf
 async def test_a_plan_says_which_leaf_could_not_be_reached(api, leaf, grove, wire):
     await grove.add_leaf("oak", leaf.kubeconfig)
     await grove.add_leaf("silent", wire.kubeconfig)
-    await grove.add_leaf("evil", leaves.exec_kubeconfig(leaf.url))
+    await grove.add_leaf("evil", remote_clusters.exec_kubeconfig(leaf.url))
     wire.add(HalfOpen())
-    async with dry_planning(grove.root, [leaves.leaves(grove.group)]) as inspection:
+    async with dry_planning(grove.root, [remote_clusters.leaves(grove.group)]) as inspection:
         assert len(inspection.plans(Limit())) == 3
         evil, silent = inspection.unreachable
         assert (evil.cluster, silent.cluster) == (grove.name("evil"), grove.name("silent"))

@@ -9,7 +9,7 @@ import sys
 from datetime import timedelta
 
 import pytest
-from tests.builders.woods import one, party
+from tests.builders.tree_env import node_model, selector_model
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.kube.timestamps import format_rfc3339
@@ -34,34 +34,34 @@ def nodeyard(api):
     return run
 
 
-def test_a_pod_that_nobody_takes_up_is_told_of(wood, tree_operator, nodeyard):
-    wood.leaf.node("n1")
-    east = wood.cluster("east")
+def test_a_pod_that_nobody_takes_up_is_told_of(tree, tree_operator, nodeyard):
+    tree.leaf.node("n1")
+    east = tree.cluster("east")
     node = f"kosmos-{east}"
-    wood.until_mirrors(east, node)
+    tree.wait_for_mirrors(east, node)
 
-    early = wood.pod("early", node, since=ago(20))
-    late = wood.pod("late", node, since=ago(56))
+    early = tree.pod("early", node, since=ago(20))
+    late = tree.pod("late", node, since=ago(56))
 
-    said = wood.until_events(late, "PodUnacknowledged")
+    said = tree.wait_for_event(late, "PodUnacknowledged")
     assert "Nodeyard mirrors nodes and does not move pods" in said
-    wood.until(lambda: wood.see(east)["status"].get("unacknowledgedPods") == 1, "it is counted")
-    assert wood.events(early) == []
+    tree.wait_until(lambda: tree.get_cluster(east)["status"].get("unacknowledgedPods") == 1, "it is counted")
+    assert tree.events(early) == []
     answer = " ".join(nodeyard("why", f"pod/{late}", "-n", "default").split())
     assert f"has been bound to {node}" in answer
     assert "is not acknowledged" in answer
 
-    wood.acknowledge(late, ago(0))
-    wood.until(lambda: not wood.see(east)["status"].get("unacknowledgedPods"), "nobody waits any more")
+    tree.acknowledge(late, ago(0))
+    tree.wait_until(lambda: not tree.get_cluster(east)["status"].get("unacknowledgedPods"), "nobody waits any more")
 
 
-def test_why_names_the_leaf_nodes_and_what_each_brings(wood, tree_operator, nodeyard):
-    gpu = wood.leaf.node("gpu", cpu="8", labels={"pool": "gpu"})
-    closed = wood.leaf.node("closed", cpu="8", labels={"pool": "gpu"}, unschedulable=True)
-    other = wood.leaf.node("other")
-    east = wood.cluster("east", party("gpu"), one(other))
-    wood.until_offers("kosmos-gpu-0", cpu="8")
-    wood.until_mirrors(east, "kosmos-gpu-0", other)
+def test_why_names_the_leaf_nodes_and_what_each_brings(tree, tree_operator, nodeyard):
+    gpu = tree.leaf.node("gpu", cpu="8", labels={"pool": "gpu"})
+    closed = tree.leaf.node("closed", cpu="8", labels={"pool": "gpu"}, unschedulable=True)
+    other = tree.leaf.node("other")
+    east = tree.cluster("east", selector_model("gpu"), node_model(other))
+    tree.wait_for_allocatable("kosmos-gpu-0", cpu="8")
+    tree.wait_for_mirrors(east, "kosmos-gpu-0", other)
 
     node = nodeyard("why", "node/kosmos-gpu-0")
     assert gpu in node
@@ -72,15 +72,15 @@ def test_why_names_the_leaf_nodes_and_what_each_brings(wood, tree_operator, node
     assert nodeyard("why", f"leaf/{east}") == cluster
 
 
-def test_why_of_a_leaf_reports_the_operators_contact_and_not_its_own(wood, tree_operator, nodeyard, leaf_servers):
+def test_why_of_a_leaf_reports_the_operators_contact_and_not_its_own(tree, tree_operator, nodeyard, leaf_servers):
     server = leaf_servers[0]
     with FaultProxy(server.url, server.authority.pem, server.admin_token) as wire:
-        wood.leaf.node("n1")
-        east = wood.cluster("east", kubeconfig=wire.kubeconfig)
-        wood.until_condition(east, "Ready", "True")
+        tree.leaf.node("n1")
+        east = tree.cluster("east", kubeconfig=wire.kubeconfig)
+        tree.wait_for_condition(east, "Ready", "True")
         # What the lease loop asks for: whoever only lists and watches, as the CLI, finds all well.
         wire.add(Status(500), path="/readyz")
-        message = wood.until_condition(east, "Reachable", "False", "LeafUnreachable")
+        message = tree.wait_for_condition(east, "Reachable", "False", "LeafUnreachable")
 
         answer = nodeyard("why", f"leaf/{east}")
 
@@ -88,10 +88,10 @@ def test_why_of_a_leaf_reports_the_operators_contact_and_not_its_own(wood, tree_
         assert "recorded by the operator" in " ".join(answer.split())
 
 
-def test_a_plan_shows_what_a_file_would_lead_to_and_no_secret(wood, nodeyard, tmp_path):
-    wood.leaf.node("n1", cpu="2")
-    kubeconfig = wood.leaf.server.kubeconfig.read_bytes()
-    east = wood.named("east")
+def test_a_plan_shows_what_a_file_would_lead_to_and_no_secret(tree, nodeyard, tmp_path):
+    tree.leaf.node("n1", cpu="2")
+    kubeconfig = tree.leaf.server.kubeconfig.read_bytes()
+    east = tree.unique_name("east")
     spec = {"kubeconfig": base64.b64encode(kubeconfig).decode()}
     kind = {"apiVersion": names.API_VERSION, "kind": names.KIND}
     path = tmp_path / "cluster.json"
@@ -100,12 +100,12 @@ def test_a_plan_shows_what_a_file_would_lead_to_and_no_secret(wood, nodeyard, tm
     shown = nodeyard("plan", "-f", str(path), exits=(2,))
 
     assert f"Create Node kosmos-{east}" in shown
-    assert wood.leaf.server.admin_token not in shown
+    assert tree.leaf.server.admin_token not in shown
     assert spec["kubeconfig"] not in shown
-    assert wood.mirrors(east) == []
+    assert tree.mirrors(east) == []
 
 
-def test_a_right_kosmos_object_applies_unchanged(wood, kubectl):
+def test_a_right_kosmos_object_applies_unchanged(tree, kubectl):
     """The fields of Kosmos' own examples, checked by a server-side dry run against our CRD."""
     manifest = """
 apiVersion: kosmos.io/v1alpha1

@@ -7,7 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
-from tests.builders.woods import CLUSTERS, PATIENCE, hurried
+from tests.builders.tree_env import CLUSTERS, PATIENCE, with_fast_lease_loop
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.testing.session import MERGE
@@ -38,7 +38,7 @@ def leaves(leaf_servers, kubectl):
 @pytest.fixture
 def applied(api, cluster_kind, leaves, kubectl, operator):
     """The root with a running operator and filled Secrets."""
-    operator(hurried())
+    operator(with_fast_lease_loop())
     kubectl("apply", "-f", str(EXAMPLE))
     for name, server in leaves.items():
         content = b64encode(server.kubeconfig.read_bytes()).decode()

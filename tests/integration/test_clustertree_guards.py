@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders.woods import PATIENCE, hurried, one
+from tests.builders.tree_env import PATIENCE, node_model, with_fast_lease_loop
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.definition import CLUSTER
@@ -83,183 +83,185 @@ def upstream_definition(api, cluster_kind, eventually):
 
 
 def test_on_kosmos_own_definition_a_cluster_is_mirrored_and_its_status_written_once(
-    upstream_definition, wood, operator, eventually
+    upstream_definition, tree, operator, eventually
 ):
-    running = operator(hurried())
-    n1 = wood.leaf.node("n1", cpu="2")
-    east = wood.cluster("east", inline=True)
+    running = operator(with_fast_lease_loop())
+    n1 = tree.leaf.node("n1", cpu="2")
+    east = tree.cluster("east", inline=True)
     name = f"kosmos-{east}"
-    wood.until_offers(name, cpu="2")
+    tree.wait_for_allocatable(name, cpu="2")
     items = [{"leafNodeName": name}]
-    wood.until(
-        lambda: ((wood.see(east).get("status") or {}).get("clusterTreeStatus") or {}).get("leafNodeItems") == items,
+    tree.wait_until(
+        lambda: (
+            ((tree.get_cluster(east).get("status") or {}).get("clusterTreeStatus") or {}).get("leafNodeItems") == items
+        ),
         "the nodes are listed in a status without subresource",
     )
-    wood.until_renewed(name)
-    wood.until_renewed(name)
+    tree.wait_for_renewal(name)
+    tree.wait_for_renewal(name)
 
     def is_all_said():
         before = statuses(running)
-        wood.until_renewed(name)
+        tree.wait_for_renewal(name)
         return statuses(running) == before
 
     # By then all that there is to say has been offered, and what this definition lacks is known.
-    wood.until(is_all_said, "a round goes by without a word")
+    tree.wait_until(is_all_said, "a round goes by without a word")
     before = statuses(running)
 
-    wood.leaf.pod("p", n1, cpu="1")
-    wood.until_offers(name, cpu="1")
-    wood.leaf.patch(n1, {"spec": {"unschedulable": True}})
-    wood.until_offers(name, cpu="0")
+    tree.leaf.pod("p", n1, cpu="1")
+    tree.wait_for_allocatable(name, cpu="1")
+    tree.leaf.patch(n1, {"spec": {"unschedulable": True}})
+    tree.wait_for_allocatable(name, cpu="0")
 
     assert statuses(running) == before
-    wood.delete(east)
-    wood.until(lambda: wood.see(east) is None, "it is gone")
+    tree.delete(east)
+    tree.wait_until(lambda: tree.get_cluster(east) is None, "it is gone")
 
 
 def statuses(running):
-    return running.written().get(f"patch {names.PLURAL}.{names.GROUP}", 0)
+    return running.write_counts().get(f"patch {names.PLURAL}.{names.GROUP}", 0)
 
 
-def test_more_nodes_than_the_brake_lets_go_wait_for_an_approval(wood, operator):
-    nodes = [wood.leaf.node(f"n{number}") for number in range(4)]
-    running = operator(hurried(), limit=Limit(nodes=2, percent=50))
-    east = wood.cluster("east", *(one(node) for node in nodes))
-    wood.until_mirrors(east, *nodes)
+def test_more_nodes_than_the_brake_lets_go_wait_for_an_approval(tree, operator):
+    nodes = [tree.leaf.node(f"n{number}") for number in range(4)]
+    running = operator(with_fast_lease_loop(), limit=Limit(nodes=2, percent=50))
+    east = tree.cluster("east", *(node_model(node) for node in nodes))
+    tree.wait_for_mirrors(east, *nodes)
 
-    wood.change(east, enable=False)
+    tree.change(east, enable=False)
 
-    message = wood.until_condition(east, "Ready", "False", "NeedsApproval")
+    message = tree.wait_for_condition(east, "Ready", "False", "NeedsApproval")
     assert "4 of 4" in message
-    assert wood.mirrors(east) == sorted(nodes)
-    held = wood.until(lambda: running.held.get(east), "the plan is held")
-    wood.leaf.turn(nodes[0], "False")
-    wood.until_ready(nodes[0], "False")
-    wood.until_renewed(nodes[0])
-    wood.leaf.turn(nodes[0], "True")
-    wood.until_ready(nodes[0], "True")
-    wood.annotate(east, approve=held.id)
-    wood.until_mirrors(east)
+    assert tree.mirrors(east) == sorted(nodes)
+    held = tree.wait_until(lambda: running.held.get(east), "the plan is held")
+    tree.leaf.turn(nodes[0], "False")
+    tree.wait_for_ready(nodes[0], "False")
+    tree.wait_for_renewal(nodes[0])
+    tree.leaf.turn(nodes[0], "True")
+    tree.wait_for_ready(nodes[0], "True")
+    tree.annotate(east, approve=held.id)
+    tree.wait_for_mirrors(east)
 
 
-def test_an_approval_for_a_leaf_node_that_is_gone_is_not_for_one_that_goes_later(wood, operator):
-    n1, n2 = wood.leaf.node("n1"), wood.leaf.node("n2")
-    running = operator(hurried(), limit=Limit(nodes=0, percent=0))
-    east = wood.cluster("east", one(n1), one(n2))
-    wood.until_mirrors(east, n1, n2)
+def test_an_approval_for_a_leaf_node_that_is_gone_is_not_for_one_that_goes_later(tree, operator):
+    n1, n2 = tree.leaf.node("n1"), tree.leaf.node("n2")
+    running = operator(with_fast_lease_loop(), limit=Limit(nodes=0, percent=0))
+    east = tree.cluster("east", node_model(n1), node_model(n2))
+    tree.wait_for_mirrors(east, n1, n2)
 
-    wood.leaf.remove(n1)
-    first = wood.until(lambda: running.held.get(east), "the removal is held")
-    wood.annotate(east, approve=first.id)
-    wood.until_mirrors(east, n2)
-    wood.leaf.remove(n2)
+    tree.leaf.remove(n1)
+    first = tree.wait_until(lambda: running.held.get(east), "the removal is held")
+    tree.annotate(east, approve=first.id)
+    tree.wait_for_mirrors(east, n2)
+    tree.leaf.remove(n2)
 
-    wood.until(lambda: (held := running.held.get(east)) and held.id != first.id, "the other is held too")
-    assert wood.mirrors(east) == [n2]
-
-
-def test_taints_that_evict_wait_for_an_approval_and_the_truth_about_the_leaf_does_not(wood, operator):
-    nodes = [wood.leaf.node(f"n{number}", cpu="2") for number in range(4)]
-    running = operator(hurried(), limit=Limit(nodes=2, percent=50))
-    east = wood.cluster("east", *(one(node) for node in nodes))
-    wood.until_mirrors(east, *nodes)
-    wood.until_condition(east, "Ready", "True")
-
-    wood.change(east, leafModels=[one(node, taints=[EVICTING]) for node in nodes])
-    wood.until_condition(east, "Ready", "False", "NeedsApproval")
-    wood.leaf.turn(nodes[0], "False")
-
-    wood.until_ready(nodes[0], "False")
-    assert not any(is_tainted(wood.get(node)) for node in nodes)
-    held = wood.until(lambda: running.held.get(east), "the plan is held")
-    wood.annotate(east, approve=held.id)
-    wood.until(lambda: all(is_tainted(wood.get(node)) for node in nodes), "all are tainted")
-    wood.until_condition(east, "Ready", "True")
+    tree.wait_until(lambda: (held := running.held.get(east)) and held.id != first.id, "the other is held too")
+    assert tree.mirrors(east) == [n2]
 
 
-def test_while_kosmos_renews_the_leases_nothing_is_written(wood, operator):
-    n1 = wood.leaf.node("n1", cpu="2")
-    running = operator(hurried())
-    east = wood.cluster("east")
+def test_taints_that_evict_wait_for_an_approval_and_the_truth_about_the_leaf_does_not(tree, operator):
+    nodes = [tree.leaf.node(f"n{number}", cpu="2") for number in range(4)]
+    running = operator(with_fast_lease_loop(), limit=Limit(nodes=2, percent=50))
+    east = tree.cluster("east", *(node_model(node) for node in nodes))
+    tree.wait_for_mirrors(east, *nodes)
+    tree.wait_for_condition(east, "Ready", "True")
+
+    tree.change(east, leafModels=[node_model(node, taints=[EVICTING]) for node in nodes])
+    tree.wait_for_condition(east, "Ready", "False", "NeedsApproval")
+    tree.leaf.turn(nodes[0], "False")
+
+    tree.wait_for_ready(nodes[0], "False")
+    assert not any(is_tainted(tree.get_node(node)) for node in nodes)
+    held = tree.wait_until(lambda: running.held.get(east), "the plan is held")
+    tree.annotate(east, approve=held.id)
+    tree.wait_until(lambda: all(is_tainted(tree.get_node(node)) for node in nodes), "all are tainted")
+    tree.wait_for_condition(east, "Ready", "True")
+
+
+def test_while_kosmos_renews_the_leases_nothing_is_written(tree, operator):
+    n1 = tree.leaf.node("n1", cpu="2")
+    running = operator(with_fast_lease_loop())
+    east = tree.cluster("east")
     name = f"kosmos-{east}"
-    wood.until_renewed(name)
+    tree.wait_for_renewal(name)
 
     def kosmos_renews():
-        wood.renew(name, format_rfc3339_micro(SystemClock().now()))
+        tree.renew(name, format_rfc3339_micro(SystemClock().now()))
         return running.metric("nodeyard_observing") == 1
 
-    wood.until(kosmos_renews, "the operator only observes")
-    wood.leaf.pod("p", n1, cpu="1")
+    tree.wait_until(kosmos_renews, "the operator only observes")
+    tree.leaf.pod("p", n1, cpu="1")
     passes = running.metric("nodeyard_reconciles_total", result="observed")
 
     def is_left_alone():
         kosmos_renews()
         return running.metric("nodeyard_reconciles_total", result="observed") > passes
 
-    wood.until(is_left_alone, "the change is seen and left")
-    assert wood.offers(name)["cpu"] == "2"
-    assert "clustertree manager" in wood.until_events(east, "ReplacedOperatorRunning")
-    wood.until_offers(name, cpu="1")
+    tree.wait_until(is_left_alone, "the change is seen and left")
+    assert tree.allocatable(name)["cpu"] == "2"
+    assert "clustertree manager" in tree.wait_for_event(east, "ReplacedOperatorRunning")
+    tree.wait_for_allocatable(name, cpu="1")
 
 
 @pytest.mark.parametrize("debounce", [clusters.DEBOUNCE_SECONDS, 2.0], ids=["usual", "late"])
-def test_beside_a_living_kosmos_its_nodes_are_not_touched_from_the_first(wood, operator, monkeypatch, debounce):
+def test_beside_a_living_kosmos_its_nodes_are_not_touched_from_the_first(tree, operator, monkeypatch, debounce):
     """However late the debounced loop over remote clusters comes to the new one."""
     monkeypatch.setattr(clusters, "DEBOUNCE_SECONDS", debounce)
-    wood.leaf.node("n1", cpu="2")
-    east = wood.named("east")
+    tree.leaf.node("n1", cpu="2")
+    east = tree.unique_name("east")
     name = f"kosmos-{east}"
-    wood.node("", name=name, labels={MIRRORED_NODE: "true"}, annotations={MIRRORED_CLUSTER: east})
+    tree.node("", name=name, labels={MIRRORED_NODE: "true"}, annotations={MIRRORED_CLUSTER: east})
 
     def kosmos_renews():
-        wood.rest.replace_or_create(manifest(name, "", format_rfc3339_micro(SystemClock().now())))
+        tree.rest.replace_or_create(manifest(name, "", format_rfc3339_micro(SystemClock().now())))
 
     kosmos_renews()
-    running = operator(hurried())
+    running = operator(with_fast_lease_loop())
     kosmos_renews()
-    wood.cluster("east")
+    tree.cluster("east")
 
     def is_found_out():
         kosmos_renews()
-        return any("It renews the leases of" in text for _, text in wood.events(east))
+        return any("It renews the leases of" in text for _, text in tree.events(east))
 
-    wood.until(is_found_out, "Kosmos is found out")
+    tree.wait_until(is_found_out, "Kosmos is found out")
     assert running.metric("nodeyard_reconciles_total", result="observed") >= 1
-    assert names.MANAGER not in {each["manager"] for each in wood.get(name)["metadata"]["managedFields"]}
-    assert "finalizers" not in wood.see(east)["metadata"]
-    wood.until_offers(name, cpu="2")
+    assert names.MANAGER not in {each["manager"] for each in tree.get_node(name)["metadata"]["managedFields"]}
+    assert "finalizers" not in tree.get_cluster(east)["metadata"]
+    tree.wait_for_allocatable(name, cpu="2")
 
 
-def test_who_takes_over_writes_though_kosmos_renews(wood, operator):
-    n1 = wood.leaf.node("n1", cpu="2")
-    running = operator(hurried(), take_over=True)
-    east = wood.cluster("east")
+def test_who_takes_over_writes_though_kosmos_renews(tree, operator):
+    n1 = tree.leaf.node("n1", cpu="2")
+    running = operator(with_fast_lease_loop(), take_over=True)
+    east = tree.cluster("east")
     name = f"kosmos-{east}"
-    wood.until_renewed(name)
+    tree.wait_for_renewal(name)
 
     before = renewals(running, east)
 
     def both_renew():
-        wood.renew(name, format_rfc3339_micro(SystemClock().now()))
+        tree.renew(name, format_rfc3339_micro(SystemClock().now()))
         return renewals(running, east) >= before + 4
 
-    wood.until(both_renew, "the lease is renewed by both, often enough to notice")
-    wood.leaf.pod("p", n1, cpu="1")
-    wood.until_offers(name, cpu="1")
+    tree.wait_until(both_renew, "the lease is renewed by both, often enough to notice")
+    tree.leaf.pod("p", n1, cpu="1")
+    tree.wait_for_allocatable(name, cpu="1")
 
 
 def renewals(running, cluster):
     return running.metric("nodeyard_leaf_lease_renewals_total", cluster=cluster, result="renewed")
 
 
-def test_under_observe_no_node_and_no_lease_is_made(wood, operator):
-    wood.leaf.node("n1")
-    running = operator(hurried(), observe=True)
-    east = wood.cluster("east")
+def test_under_observe_no_node_and_no_lease_is_made(tree, operator):
+    tree.leaf.node("n1")
+    running = operator(with_fast_lease_loop(), observe=True)
+    east = tree.cluster("east")
 
-    wood.until(lambda: running.metric("nodeyard_reconciles_total", result="observed") >= 1, "it is looked at")
-    wood.until(lambda: running.metric("nodeyard_plan_actions") >= 1, "it would be mirrored")
-    wood.until(lambda: running.metric("nodeyard_leaf_contact_age_seconds", cluster=east) > 0, "its leaf is probed")
+    tree.wait_until(lambda: running.metric("nodeyard_reconciles_total", result="observed") >= 1, "it is looked at")
+    tree.wait_until(lambda: running.metric("nodeyard_plan_actions") >= 1, "it would be mirrored")
+    tree.wait_until(lambda: running.metric("nodeyard_leaf_contact_age_seconds", cluster=east) > 0, "its leaf is probed")
 
-    assert wood.mirrors(east) == []
-    assert running.written() == {}
+    assert tree.mirrors(east) == []
+    assert running.write_counts() == {}

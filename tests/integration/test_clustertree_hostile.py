@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.builders.hostile_leaf import SECRET, HostileLeaf
-from tests.builders.woods import hurried
+from tests.builders.tree_env import with_fast_lease_loop
 
 from nodeyard.runtime.remote import client
 
@@ -35,29 +35,29 @@ def hostile():
 
 
 def test_a_hostile_leaf_offers_no_more_than_it_has_is_not_quoted_and_not_kept_without_bounds(
-    wood, operator, hostile, monkeypatch, capfd
+    tree, operator, hostile, monkeypatch, capfd
 ):
     monkeypatch.setattr(client, "KEPT_BYTES", 1 << 20)
     hostile.pods = [pod("a", {"cpu": "-5"}, {"cpu": "1"})]
-    operator(hurried())
-    east = wood.cluster("east", kubeconfig=hostile.kubeconfig)
+    operator(with_fast_lease_loop())
+    east = tree.cluster("east", kubeconfig=hostile.kubeconfig)
     name = f"kosmos-{east}"
-    wood.until_offers(name, cpu="3")
+    tree.wait_for_allocatable(name, cpu="3")
 
     hostile.failing = {"/readyz"}
-    assert "returned 500" in wood.until_condition(east, "Reachable", "False", "LeafUnreachable")
+    assert "returned 500" in tree.wait_for_condition(east, "Reachable", "False", "LeafUnreachable")
     hostile.failing = set()
-    wood.until_condition(east, "Reachable", "True")
+    tree.wait_for_condition(east, "Reachable", "True")
 
     hostile.flood = True
-    message = wood.until_condition(east, "Ready", "False", "LeafTooLarge")
+    message = tree.wait_for_condition(east, "Ready", "False", "LeafTooLarge")
     assert "sends more objects than are kept of one cluster, 1 MiB" in message
-    wood.until_renewed(name)
-    assert wood.offers(name)["cpu"] == "3"
-    wood.until_events(east, "LeafTooLarge")
+    tree.wait_for_renewal(name)
+    assert tree.allocatable(name)["cpu"] == "3"
+    tree.wait_for_event(east, "LeafTooLarge")
 
     hostile.failing = {"/api/v1/namespaces/kube-system"}
-    west = wood.cluster("west", kubeconfig=hostile.kubeconfig)
-    wood.until_says(west, "Reachable", "the server answered 500")
-    told = f"{wood.see(east)} {wood.see(west)} {wood.events(east)} {wood.events(west)} {capfd.readouterr()}"
-    assert SECRET not in told
+    west = tree.cluster("west", kubeconfig=hostile.kubeconfig)
+    tree.wait_for_message(west, "Reachable", "the server answered 500")
+    shown = [tree.get_cluster(east), tree.get_cluster(west), tree.events(east), tree.events(west), capfd.readouterr()]
+    assert SECRET not in str(shown)

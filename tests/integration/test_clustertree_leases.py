@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
-from tests.builders.keepers import Desk, QuickClock, add_node, lease_of, renew_time
-from tests.builders.leaves import exec_kubeconfig
+from tests.builders.lease_loop import LeaseLoopHarness, QuickClock, add_node, lease_of, renew_time
 from tests.builders.operators import until
+from tests.builders.remote_clusters import exec_kubeconfig
 
 from nodeyard.capabilities.clustertree.leases.inputs import NodeLeaseInput
 from nodeyard.capabilities.clustertree.leases.liveness import State
@@ -57,7 +57,7 @@ class Yard:
     def __init__(self, api):
         self.root = Client(HttpTransport(load_config(api.kubeconfig)))
         self.clock = QuickClock()
-        self.desk = Desk()
+        self.desk = LeaseLoopHarness()
         self._prefix = f"leases-{next(_numbers)}"
         self._nodes = []
 
@@ -72,7 +72,7 @@ class Yard:
         return NodeLeaseInput(name, await add_node(self.root, name), True)
 
     def keeping(self, client=None):
-        return self.desk.keeping(client or self.root, self.clock)
+        return self.desk.running(client or self.root, self.clock)
 
     async def is_in(self, cluster, state):
         async def is_so():
@@ -125,7 +125,7 @@ def wrong_token(leaf):
 
 async def test_leases_are_made_and_renewed_for_a_leaf_that_answers(yard, leaf):
     node = await yard.add_node("n1")
-    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
+    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
     async with yard.keeping():
         health = await yard.is_in("oak", State.ALIVE)
         assert (health.failed, health.moved) == ((), ())
@@ -139,7 +139,7 @@ async def test_leases_are_made_and_renewed_for_a_leaf_that_answers(yard, leaf):
 
 
 async def test_the_clock_of_a_leaf_is_known(yard, leaf):
-    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), await yard.add_node("n1"))
+    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), await yard.add_node("n1"))
     async with yard.keeping():
         health = await yard.is_in("oak", State.ALIVE)
         # Our own runs ahead here, five seconds in one.
@@ -153,7 +153,7 @@ async def test_leaves_that_do_not_answer_well_are_given_up_and_come_back(yard, l
         wires = {word: stack.enter_context(wired(leaf)) for word in FAULTS}
         nodes = {word: await yard.add_node(word) for word in FAULTS}
         for word, wire in wires.items():
-            yard.desk.give(word, wire.kubeconfig.read_bytes(), nodes[word])
+            yard.desk.put(word, wire.kubeconfig.read_bytes(), nodes[word])
         async with yard.keeping():
             await asyncio.gather(
                 *(is_given_up_and_comes_back(yard, word, wires[word], fault) for word, fault in FAULTS.items())
@@ -178,7 +178,7 @@ async def is_given_up_and_comes_back(yard, word, wire, fault):
 
 async def test_a_leaf_that_is_restarted_is_taken_up_again(yard, leaf):
     node = await yard.add_node("n1")
-    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
+    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
     async with yard.keeping():
         await yard.is_in("oak", State.ALIVE)
         await asyncio.to_thread(leaf.kill)
@@ -191,19 +191,19 @@ async def test_a_leaf_that_is_restarted_is_taken_up_again(yard, leaf):
 
 
 async def test_a_leaf_that_rejects_us_is_renewed_until_the_credentials_are_right_again(yard, leaf):
-    yard.desk.give("oak", wrong_token(leaf), await yard.add_node("n1"))
-    async with yard.keeping() as desk:
+    yard.desk.put("oak", wrong_token(leaf), await yard.add_node("n1"))
+    async with yard.keeping() as loop_harness:
         health = await yard.is_in("oak", State.REJECTING)
         assert "returned 401" in health.message
         await yard.is_renewed("n1")
-        desk.change("oak", kubeconfig=leaf.kubeconfig.read_bytes())
+        loop_harness.change("oak", kubeconfig=leaf.kubeconfig.read_bytes())
         await yard.is_in("oak", State.ALIVE)
         await yard.is_renewed("n1")
 
 
 async def test_a_leaf_that_rejects_us_for_too_long_is_given_up(yard, wire):
     node = await yard.add_node("n1")
-    yard.desk.give("oak", wire.kubeconfig.read_bytes(), node, credential_grace=timedelta(seconds=25))
+    yard.desk.put("oak", wire.kubeconfig.read_bytes(), node, credential_grace=timedelta(seconds=25))
     async with yard.keeping():
         await yard.is_in("oak", State.ALIVE)
         wire.add(Status(401))
@@ -217,8 +217,8 @@ async def test_a_leaf_that_rejects_us_for_too_long_is_given_up(yard, wire):
 
 async def test_one_leaf_that_hangs_delays_no_other(yard, leaf, wire):
     wire.add(HalfOpen())
-    yard.desk.give("oak", wire.kubeconfig.read_bytes(), await yard.add_node("n1"))
-    yard.desk.give("elm", leaf.kubeconfig.read_bytes(), await yard.add_node("n2"))
+    yard.desk.put("oak", wire.kubeconfig.read_bytes(), await yard.add_node("n1"))
+    yard.desk.put("elm", leaf.kubeconfig.read_bytes(), await yard.add_node("n2"))
     async with yard.keeping():
         await yard.is_in("oak", State.UNREACHABLE)
         await yard.is_renewed("n2")
@@ -227,7 +227,7 @@ async def test_one_leaf_that_hangs_delays_no_other(yard, leaf, wire):
 
 
 async def test_a_kubeconfig_that_would_run_a_program_is_refused(yard, leaf):
-    yard.desk.give("evil", exec_kubeconfig(leaf.url).encode(), await yard.add_node("n1"))
+    yard.desk.put("evil", exec_kubeconfig(leaf.url).encode(), await yard.add_node("n1"))
     async with yard.keeping():
         health = await yard.is_in("evil", State.UNREACHABLE)
         assert "commands are not allowed in this kubeconfig" in health.message
@@ -235,12 +235,12 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused(yard, leaf):
 
 async def test_a_node_that_is_made_anew_gets_its_lease_back(yard, leaf):
     node = await yard.add_node("n1")
-    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
-    async with yard.keeping() as desk:
+    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
+    async with yard.keeping() as loop_harness:
         await yard.is_in("oak", State.ALIVE)
         await yard.root.delete(NODES, node.name)
         again = await yard.add_node("n1")
-        desk.change("oak", nodes=(again,))
+        loop_harness.change("oak", nodes=(again,))
 
         async def is_owned():
             found = await lease_of(yard.root, node.name)
@@ -254,12 +254,12 @@ async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, 
     first, second = await yard.add_node("n1"), await yard.add_node("n2")
     one = {**ALL_LEASES, "verbs": ["patch"], "resourceNames": [first.name]}
     narrow = api.user(yard.name("narrow"), rules=[ALL_LEASES, one])
-    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), first, second)
+    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), first, second)
     client = Client(HttpTransport(load_config(narrow)))
-    async with yard.keeping(client) as desk:
+    async with yard.keeping(client) as loop_harness:
 
         async def is_told():
-            found = desk.health("oak")
+            found = loop_harness.health("oak")
             return found and dict(found.failed)
 
         failed = await until(is_told, "the failure is told", PATIENCE)
@@ -271,17 +271,17 @@ async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, 
 
 async def test_somebody_else_who_renews_a_lease_is_found_out(yard, leaf):
     node = await yard.add_node("n1")
-    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
-    async with yard.keeping() as desk:
+    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
+    async with yard.keeping() as loop_harness:
         await yard.is_in("oak", State.ALIVE)
 
         async def is_moved():
             moment = f"2026-01-01T00:00:00.{next(_numbers):06d}Z"
             await yard.root.patch(LEASES, node.name, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
-            return desk.health("oak").moved == (node.name,)
+            return loop_harness.health("oak").moved == (node.name,)
 
         await until(is_moved, "the other is noticed", PATIENCE)
-        desk.gate.is_open = False
+        loop_harness.gate.is_open = False
         await yard.round_is_over("oak")
         left = await renew_time(yard.root, node.name)
         await yard.round_is_over("oak")

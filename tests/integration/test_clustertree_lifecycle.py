@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders import leaves
-from tests.builders.woods import one, party
+from tests.builders import remote_clusters
+from tests.builders.tree_env import node_model, selector_model
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.testing.faults import Drop, FaultProxy
@@ -28,196 +28,198 @@ def wire(leaf_servers):
         yield proxy
 
 
-def test_a_deleted_cluster_takes_its_nodes_and_leases_with_it(wood):
-    n1 = wood.leaf.node("n1")
-    east = wood.cluster("east", one(n1))
-    wood.until_renewed(n1)
-    assert names.FINALIZER in wood.see(east)["metadata"]["finalizers"]
+def test_a_deleted_cluster_takes_its_nodes_and_leases_with_it(tree):
+    n1 = tree.leaf.node("n1")
+    east = tree.cluster("east", node_model(n1))
+    tree.wait_for_renewal(n1)
+    assert names.FINALIZER in tree.get_cluster(east)["metadata"]["finalizers"]
 
-    wood.delete(east)
+    tree.delete(east)
 
-    wood.until(lambda: wood.see(east) is None, "the Cluster is gone")
-    wood.until(lambda: wood.get(n1) is None and wood.lease(n1) is None, "its node and lease are gone")
+    tree.wait_until(lambda: tree.get_cluster(east) is None, "the Cluster is gone")
+    tree.wait_until(lambda: tree.get_node(n1) is None and tree.lease(n1) is None, "its node and lease are gone")
 
 
-def test_a_cluster_can_be_deleted_while_its_leaf_is_down(wood, wire):
-    wood.leaf.node("n1")
-    east = wood.cluster("east", kubeconfig=wire.kubeconfig)
-    wood.until_renewed(f"kosmos-{east}")
+def test_a_cluster_can_be_deleted_while_its_leaf_is_down(tree, wire):
+    tree.leaf.node("n1")
+    east = tree.cluster("east", kubeconfig=wire.kubeconfig)
+    tree.wait_for_renewal(f"kosmos-{east}")
     wire.add(Drop())
 
-    wood.delete(east)
+    tree.delete(east)
 
-    wood.until(lambda: wood.see(east) is None, "the Cluster is gone")
-    assert wood.mirrors(east) == []
-    wood.until(lambda: wood.lease(f"kosmos-{east}") is None, "its lease is gone")
-
-
-def test_a_cluster_can_be_deleted_when_its_kubeconfig_is_broken(wood):
-    wood.leaf.node("n1")
-    east = wood.cluster("east")
-    wood.until_mirrors(east, f"kosmos-{east}")
-    wood.secret(east, "no kubeconfig at all")
-    wood.until_condition(east, "Reachable", "False", "KubeconfigRefused")
-
-    wood.delete(east)
-
-    wood.until(lambda: wood.see(east) is None, "the Cluster is gone")
-    assert wood.mirrors(east) == []
+    tree.wait_until(lambda: tree.get_cluster(east) is None, "the Cluster is gone")
+    assert tree.mirrors(east) == []
+    tree.wait_until(lambda: tree.lease(f"kosmos-{east}") is None, "its lease is gone")
 
 
-def test_a_cluster_that_is_switched_off_has_no_nodes_until_it_is_on_again(wood):
-    wood.leaf.node("n1", cpu="3")
-    east = wood.cluster("east")
-    wood.until_mirrors(east, f"kosmos-{east}")
+def test_a_cluster_can_be_deleted_when_its_kubeconfig_is_broken(tree):
+    tree.leaf.node("n1")
+    east = tree.cluster("east")
+    tree.wait_for_mirrors(east, f"kosmos-{east}")
+    tree.secret(east, "no kubeconfig at all")
+    tree.wait_for_condition(east, "Reachable", "False", "KubeconfigRefused")
 
-    wood.change(east, enable=False)
-    wood.until_mirrors(east)
-    assert "enable" in wood.until_condition(east, "Ready", "True", "TreeDisabled")
-    wood.until(lambda: not wood.see(east)["metadata"].get("finalizers"), "nothing holds the Cluster")
+    tree.delete(east)
 
-    wood.change(east, enable=True)
-    wood.until_offers(f"kosmos-{east}", cpu="3")
+    tree.wait_until(lambda: tree.get_cluster(east) is None, "the Cluster is gone")
+    assert tree.mirrors(east) == []
 
 
-def test_the_root_itself_is_not_mirrored(wood):
+def test_a_cluster_that_is_switched_off_has_no_nodes_until_it_is_on_again(tree):
+    tree.leaf.node("n1", cpu="3")
+    east = tree.cluster("east")
+    tree.wait_for_mirrors(east, f"kosmos-{east}")
+
+    tree.change(east, enable=False)
+    tree.wait_for_mirrors(east)
+    assert "enable" in tree.wait_for_condition(east, "Ready", "True", "TreeDisabled")
+    tree.wait_until(lambda: not tree.get_cluster(east)["metadata"].get("finalizers"), "nothing holds the Cluster")
+
+    tree.change(east, enable=True)
+    tree.wait_for_allocatable(f"kosmos-{east}", cpu="3")
+
+
+def test_the_root_itself_is_not_mirrored(tree):
     metadata = {"annotations": {names.CLUSTER_ROLE: names.ROOT}}
-    root = wood.cluster("root", kubeconfig=wood.root.kubeconfig, metadata=metadata)
+    root = tree.cluster("root", kubeconfig=tree.root.kubeconfig, metadata=metadata)
 
-    wood.until_condition(root, "Ready", "True", "IsRoot")
+    tree.wait_for_condition(root, "Ready", "True", "IsRoot")
 
-    assert wood.mirrors(root) == []
-
-
-def test_a_kubeconfig_may_stand_in_the_cluster_itself(wood):
-    wood.leaf.node("n1", cpu="2")
-    east = wood.cluster("east", inline=True)
-
-    wood.until_offers(f"kosmos-{east}", cpu="2")
+    assert tree.mirrors(root) == []
 
 
-def test_a_kubeconfig_that_would_run_a_program_is_refused(wood):
-    evil = leaves.exec_kubeconfig(wood.leaf.server.url, secret_argument="s3cret")
-    east = wood.cluster("east", kubeconfig=evil, inline=True)
+def test_a_kubeconfig_may_stand_in_the_cluster_itself(tree):
+    tree.leaf.node("n1", cpu="2")
+    east = tree.cluster("east", inline=True)
 
-    message = wood.until_condition(east, "Ready", "False", "KubeconfigRefused")
+    tree.wait_for_allocatable(f"kosmos-{east}", cpu="2")
+
+
+def test_a_kubeconfig_that_would_run_a_program_is_refused(tree):
+    evil = remote_clusters.exec_kubeconfig(tree.leaf.server.url, secret_argument="s3cret")
+    east = tree.cluster("east", kubeconfig=evil, inline=True)
+
+    message = tree.wait_for_condition(east, "Ready", "False", "KubeconfigRefused")
 
     assert "commands are not allowed" in message
-    assert "s3cret" not in str(wood.see(east)["status"])
-    assert wood.mirrors(east) == []
-    assert "commands are not allowed" in wood.until_events(east, "KubeconfigRefused")
+    assert "s3cret" not in str(tree.get_cluster(east)["status"])
+    assert tree.mirrors(east) == []
+    assert "commands are not allowed" in tree.wait_for_event(east, "KubeconfigRefused")
 
 
-def test_a_kubeconfig_that_is_empty_or_odd_is_told_in_a_condition(wood):
-    url = wood.leaf.server.url
+def test_a_kubeconfig_that_is_empty_or_odd_is_told_in_a_condition(tree):
+    url = tree.leaf.server.url
     odd = {
         "empty": ("\n", "is empty"),
-        "query": (leaves.token_kubeconfig(f"{url}/readyz?q="), "contains a query or a fragment"),
-        "break": (leaves.token_kubeconfig(f"{url}\r\nX-Evil: yes"), "contains a line break"),
+        "query": (remote_clusters.token_kubeconfig(f"{url}/readyz?q="), "contains a query or a fragment"),
+        "break": (remote_clusters.token_kubeconfig(f"{url}\r\nX-Evil: yes"), "contains a line break"),
     }
-    named = {word: wood.cluster(word, kubeconfig=text) for word, (text, _) in odd.items()}
+    named = {word: tree.cluster(word, kubeconfig=text) for word, (text, _) in odd.items()}
 
     for word, (_, said) in odd.items():
-        assert said in wood.until_condition(named[word], "Ready", "False", "KubeconfigRefused")
+        assert said in tree.wait_for_condition(named[word], "Ready", "False", "KubeconfigRefused")
 
 
-def test_a_secret_counts_from_when_it_is_there_and_labelled(wood):
-    wood.leaf.node("n1", cpu="2")
-    east = wood.cluster("east")
-    wood.until_offers(f"kosmos-{east}", cpu="2")
-    wood.secret(east, wood.leaf.server.kubeconfig, is_labelled=False)
-    message = wood.until_condition(east, "Reachable", "False", "KubeconfigSecretMissing")
+def test_a_secret_counts_from_when_it_is_there_and_labelled(tree):
+    tree.leaf.node("n1", cpu="2")
+    east = tree.cluster("east")
+    tree.wait_for_allocatable(f"kosmos-{east}", cpu="2")
+    tree.secret(east, tree.leaf.server.kubeconfig, is_labelled=False)
+    message = tree.wait_for_condition(east, "Reachable", "False", "KubeconfigSecretMissing")
     assert names.LEAF_KUBECONFIG in message
-    assert wood.mirrors(east) == [f"kosmos-{east}"]
+    assert tree.mirrors(east) == [f"kosmos-{east}"]
 
-    wood.leaf.node("n2", cpu="2")
-    wood.secret(east, wood.leaf.server.kubeconfig)
+    tree.leaf.node("n2", cpu="2")
+    tree.secret(east, tree.leaf.server.kubeconfig)
 
-    wood.until_condition(east, "Ready", "True")
-    wood.until_offers(f"kosmos-{east}", cpu="4")
-
-
-def test_new_credentials_are_followed_without_a_restart(wood):
-    wood.leaf.node("n1", cpu="2")
-    server = wood.leaf.server
-    first = server.user(wood.named("first"), rules=RIGHTS)
-    second = server.user(wood.named("second"), rules=RIGHTS)
-    east = wood.cluster("east", kubeconfig=first)
-    wood.until_offers(f"kosmos-{east}", cpu="2")
-    version = wood.get(f"kosmos-{east}")["metadata"]["uid"]
-
-    wood.secret(east, second)
-    server.user(wood.named("first"), rules=[{"apiGroups": [""], "resources": ["events"], "verbs": ["get"]}])
-    wood.leaf.node("n2", cpu="1")
-
-    wood.until_offers(f"kosmos-{east}", cpu="3")
-    wood.until_condition(east, "Ready", "True")
-    assert wood.get(f"kosmos-{east}")["metadata"]["uid"] == version
+    tree.wait_for_condition(east, "Ready", "True")
+    tree.wait_for_allocatable(f"kosmos-{east}", cpu="4")
 
 
-def test_a_right_that_is_missing_in_the_leaf_is_told(wood):
+def test_new_credentials_are_followed_without_a_restart(tree):
+    tree.leaf.node("n1", cpu="2")
+    server = tree.leaf.server
+    first = server.user(tree.unique_name("first"), rules=RIGHTS)
+    second = server.user(tree.unique_name("second"), rules=RIGHTS)
+    east = tree.cluster("east", kubeconfig=first)
+    tree.wait_for_allocatable(f"kosmos-{east}", cpu="2")
+    version = tree.get_node(f"kosmos-{east}")["metadata"]["uid"]
+
+    tree.secret(east, second)
+    server.user(tree.unique_name("first"), rules=[{"apiGroups": [""], "resources": ["events"], "verbs": ["get"]}])
+    tree.leaf.node("n2", cpu="1")
+
+    tree.wait_for_allocatable(f"kosmos-{east}", cpu="3")
+    tree.wait_for_condition(east, "Ready", "True")
+    assert tree.get_node(f"kosmos-{east}")["metadata"]["uid"] == version
+
+
+def test_a_right_that_is_missing_in_the_leaf_is_told(tree):
     rules = [rule for rule in RIGHTS if rule.get("resources") != ["nodes", "pods"]]
-    blind = wood.leaf.server.user(wood.named("blind"), rules=rules)
-    east = wood.cluster("east", kubeconfig=blind)
+    blind = tree.leaf.server.user(tree.unique_name("blind"), rules=rules)
+    east = tree.cluster("east", kubeconfig=blind)
 
-    wood.until_says(east, "ResourcesSynced", "cannot watch nodes: forbidden")
+    tree.wait_for_message(east, "ResourcesSynced", "cannot watch nodes: forbidden")
 
-    assert wood.mirrors(east) == []
-
-
-def test_of_a_paused_cluster_only_leases_and_readiness_follow_the_leaf(wood):
-    n1 = wood.leaf.node("n1", cpu="2")
-    east = wood.cluster("east", one(n1))
-    wood.until_offers(n1, cpu="2")
-    wood.until_condition(east, "Ready", "True")
-    wood.annotate(east, paused="true")
-    assert "paused" in wood.until_condition(east, "Ready", "Unknown", "Paused")
-
-    wood.leaf.pod("p", n1, cpu="1")
-    wood.leaf.patch(n1, {"metadata": {"labels": {"rack": "r1"}}})
-    wood.leaf.turn(n1, "False")
-
-    wood.until_ready(n1, "False")
-    wood.until_renewed(n1)
-    wood.leaf.turn(n1, "True")
-    wood.until_ready(n1, "True")
-    assert wood.offers(n1)["cpu"] == "2"
-    assert "rack" not in wood.get(n1)["metadata"]["labels"]
-    wood.annotate(east, paused=None)
-    wood.until_offers(n1, cpu="1")
-    wood.until_labels(n1, rack="r1")
+    assert tree.mirrors(east) == []
 
 
-def test_three_clusters_stand_beside_each_other(wood):
+def test_of_a_paused_cluster_only_leases_and_readiness_follow_the_leaf(tree):
+    n1 = tree.leaf.node("n1", cpu="2")
+    east = tree.cluster("east", node_model(n1))
+    tree.wait_for_allocatable(n1, cpu="2")
+    tree.wait_for_condition(east, "Ready", "True")
+    tree.annotate(east, paused="true")
+    assert "paused" in tree.wait_for_condition(east, "Ready", "Unknown", "Paused")
+
+    tree.leaf.pod("p", n1, cpu="1")
+    tree.leaf.patch(n1, {"metadata": {"labels": {"rack": "r1"}}})
+    tree.leaf.turn(n1, "False")
+
+    tree.wait_for_ready(n1, "False")
+    tree.wait_for_renewal(n1)
+    tree.leaf.turn(n1, "True")
+    tree.wait_for_ready(n1, "True")
+    assert tree.allocatable(n1)["cpu"] == "2"
+    assert "rack" not in tree.get_node(n1)["metadata"]["labels"]
+    tree.annotate(east, paused=None)
+    tree.wait_for_allocatable(n1, cpu="1")
+    tree.wait_for_labels(n1, rack="r1")
+
+
+def test_three_clusters_stand_beside_each_other(tree):
     """A root and two leaves, one of which is shared."""
-    wood.leaves[0].node("a", cpu="1", labels={"pool": "a"})
-    wood.leaves[1].node("b", cpu="2")
-    first = wood.cluster("first", party("a"))
-    second = wood.cluster("second", kubeconfig=wood.leaves[1].server.kubeconfig)
+    tree.leaves[0].node("a", cpu="1", labels={"pool": "a"})
+    tree.leaves[1].node("b", cpu="2")
+    first = tree.cluster("first", selector_model("a"))
+    second = tree.cluster("second", kubeconfig=tree.leaves[1].server.kubeconfig)
 
-    wood.until_offers("kosmos-a-0", cpu="1")
-    wood.until_offers(f"kosmos-{second}", cpu="2")
-    wood.delete(first)
-    wood.until_mirrors(first)
-    wood.leaves[1].node("c", cpu="2")
-    wood.until_offers(f"kosmos-{second}", cpu="4")
+    tree.wait_for_allocatable("kosmos-a-0", cpu="1")
+    tree.wait_for_allocatable(f"kosmos-{second}", cpu="2")
+    tree.delete(first)
+    tree.wait_for_mirrors(first)
+    tree.leaves[1].node("c", cpu="2")
+    tree.wait_for_allocatable(f"kosmos-{second}", cpu="4")
 
 
-def test_at_rest_nothing_but_leases_is_written(wood, tree_operator):
-    n1 = wood.leaf.node("n1")
-    east = wood.cluster("east", one(n1), party("rest", {}))
-    wood.until_condition(east, "Ready", "True")
-    wood.until(lambda: wood.see(east)["status"].get("leasesRenewedTime"), "it is told that leases are renewed")
+def test_at_rest_nothing_but_leases_is_written(tree, tree_operator):
+    n1 = tree.leaf.node("n1")
+    east = tree.cluster("east", node_model(n1), selector_model("rest", {}))
+    tree.wait_for_condition(east, "Ready", "True")
+    tree.wait_until(
+        lambda: tree.get_cluster(east)["status"].get("leasesRenewedTime"), "it is told that leases are renewed"
+    )
 
     def is_at_rest():
-        before = tree_operator.written()
-        wood.until_renewed(n1)
-        return tree_operator.written() == before
+        before = tree_operator.write_counts()
+        tree.wait_for_renewal(n1)
+        return tree_operator.write_counts() == before
 
-    wood.until(is_at_rest, "what the first round found out is told")
-    before = tree_operator.written()
+    tree.wait_until(is_at_rest, "what the first round found out is told")
+    before = tree_operator.write_counts()
     for _ in range(2):
-        wood.until_renewed(n1)
-        wood.until_renewed("kosmos-rest-1")
+        tree.wait_for_renewal(n1)
+        tree.wait_for_renewal("kosmos-rest-1")
 
-    assert tree_operator.written() == before
+    assert tree_operator.write_counts() == before

@@ -15,8 +15,8 @@ from random import Random
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.builders.leaves import Leaf
-from tests.builders.woods import one, party, whole
+from tests.builders.remote_clusters import Leaf
+from tests.builders.tree_env import node_model, selector_model, whole_model
 
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree import names
@@ -34,7 +34,7 @@ from nodeyard.sim.embedded import connect
 
 MACHINES = ("n1", "n2", "n3", "n4")
 AMOUNTS = ("cpu", "memory", "pods")
-MODELS = [one("n1"), party("gpu"), whole()]
+MODELS = [node_model("n1"), selector_model("gpu"), whole_model()]
 MIRRORS = {"n1": "n1", "kosmos-gpu-1": "gpu", "kosmos-east": "rest"}
 """The nodes of the root, and their leaf nodes."""
 QUIET_SECONDS = 5.0
@@ -90,12 +90,12 @@ async def _live(happenings):
     async with _grown(clock) as (root, leaf):
         for is_cut, batch in happenings:
             if is_cut:
-                leaf.cut()
+                leaf.disconnect()
                 await clock.advance(QUIET_SECONDS)
             for what, name, given_ in batch:
                 await _HAPPEN[what](leaf.client, name, given_)
             if is_cut:
-                leaf.mend()
+                leaf.reconnect()
                 await clock.advance(RECOVERY_SECONDS)
             await clock.advance(QUIET_SECONDS)
             assert await _shown(root) == await _expected(leaf.client)

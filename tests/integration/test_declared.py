@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from tests.builders import badges
+from tests.builders import declared_kinds
 
 from nodeyard.app.dry_planner import dry_planning
 from nodeyard.client import rest_mapper
@@ -19,7 +19,7 @@ from nodeyard.testing import third_party_crds
 _numbers = itertools.count(1)
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-SERVICES = f"/apis/{badges.API_VERSION}/badgeservices"
+SERVICES = f"/apis/{declared_kinds.API_VERSION}/badgeservices"
 WATCHING = ("get", "list", "watch")
 
 
@@ -35,13 +35,13 @@ class Show:
         self._role = f"badges-medals-{number}"
 
     def define(self):
-        third_party_crds.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind)])
+        third_party_crds.install(self.rest, [declared_kinds.custom(f"{self.plural}.{self.group}", self.kind)])
 
     def declare(self, badge="gold"):
         self.rest.replace_or_create(self.declaration(badge))
 
     def declaration(self, badge="gold"):
-        return badges.service(self.service, self.kind, badge, self.api_version)
+        return declared_kinds.service(self.service, self.kind, badge, self.api_version)
 
     def let_go(self):
         self.rest.call("DELETE", f"{SERVICES}/{self.service}")
@@ -62,7 +62,7 @@ class Show:
             {
                 "apiVersion": "rbac.authorization.k8s.io/v1",
                 "kind": "ClusterRole",
-                "metadata": {"name": self._role, "labels": {rbac.aggregation_label(badges.BADGES): "true"}},
+                "metadata": {"name": self._role, "labels": {rbac.aggregation_label(declared_kinds.BADGES): "true"}},
                 "rules": [{"apiGroups": [self.group], "resources": [self.plural], "verbs": list(verbs)}],
             }
         )
@@ -79,7 +79,7 @@ class Show:
 
     def badge(self, name):
         found = self.rest.get(f"/apis/{self.api_version}/namespaces/default/{self.plural}/{name}")
-        return (found["metadata"].get("annotations") or {}).get(badges.BADGE)
+        return (found["metadata"].get("annotations") or {}).get(declared_kinds.BADGE)
 
     def until_badge(self, name, badge):
         self.eventually(lambda: self.badge(name) == badge, f"{name} has the badge {badge}", 60.0)
@@ -98,7 +98,7 @@ class Show:
 
 @pytest.fixture(scope="session")
 def services(api):
-    third_party_crds.install(api.rest, [badges.definition()])
+    third_party_crds.install(api.rest, [declared_kinds.definition()])
 
 
 @pytest.fixture
@@ -110,13 +110,13 @@ def show(api, services, eventually):
 
 def started(operator):
     """One that may be refused: rights that were just given reach a real server's judge a moment later."""
-    return operator(badges.BADGES, rules=rbac.rules(badges.BADGES, installs_crds=True))
+    return operator(declared_kinds.BADGES, rules=rbac.rules(declared_kinds.BADGES, installs_crds=True))
 
 
 def test_a_kind_that_is_declared_while_it_runs_is_watched_and_acted_on(show, operator):
     show.define()
     show.add("early")
-    running = operator(badges.BADGES)
+    running = operator(declared_kinds.BADGES)
     show.allow(*WATCHING, "patch")
     show.eventually(lambda: show.may(running.user, "patch"), "the rights are gathered")
     show.declare()
@@ -221,4 +221,4 @@ async def test_what_files_declare_and_hold_is_planned_as_if_it_were_there(api, s
 
 def looking(api):
     transport = HttpTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock())
-    return dry_planning(Client(transport), [badges.BADGES])
+    return dry_planning(Client(transport), [declared_kinds.BADGES])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.builders import labels
-from tests.builders.guards import discard
+from tests.builders.rule_webhooks import discard
 
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound

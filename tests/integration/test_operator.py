@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import aiohttp
 import pytest
-from tests.builders import guards, labels
+from tests.builders import labels, rule_webhooks
 from tests.builders.operators import fleet as fleet_on
 from tests.builders.operators import leads, operator, until
 
@@ -204,20 +204,20 @@ async def asking(fleet):
             await asyncio.gather(task, return_exceptions=True)
 
     yield during
-    for kind in guards.CONFIGURATIONS:
+    for kind in rule_webhooks.CONFIGURATIONS:
         with suppress(NotFound):
-            await fleet.client.delete(kind, guards.NAME)
+            await fleet.client.delete(kind, rule_webhooks.NAME)
 
 
 async def test_ten_seconds_of_planning_make_no_lease_late_and_no_webhook_wait(api, fleet, renewals, asking):
-    webhook = guards.validating(failure_policy="Fail", timeout_seconds=2)
-    slow = replace(guards.guarded(webhook), plan=deliberate(10))
+    webhook = rule_webhooks.validating(failure_policy="Fail", timeout_seconds=2)
+    slow = replace(rule_webhooks.guarded(webhook), plan=deliberate(10))
     timing = Timing(duration=4, margin=1.5, interval=0.5, deadline=1.5)
     async with operator(api.kubeconfig, capability=slow, lease=timing, webhooks=LOCAL_WEBHOOKS) as running:
-        await until(lambda: guards.is_registered(fleet.client), "its webhook is registered")
+        await until(lambda: rule_webhooks.is_registered(fleet.client), "its webhook is registered")
 
         def allowed():
-            return running.metrics.registry.get_sample_value(*guards.reviewed("allowed")) or 0
+            return running.metrics.registry.get_sample_value(*rule_webhooks.reviewed("allowed")) or 0
 
         async def is_judging():
             """Before it has been told everything it lets all through, and counts that otherwise."""

@@ -3,8 +3,18 @@
 import re
 
 import pytest
+from tests.builders.chart_install import (
+    CNPG,
+    DEFINITIONS,
+    EVERYTHING,
+    OPERATOR,
+    STORAGE,
+    container,
+    installed,
+    one,
+    schema,
+)
 from tests.builders.charts import RenderError, read, read_all, run
-from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, STORAGE, container, installed, one, schema
 from typer.testing import CliRunner
 
 from nodeyard.admission.client_config import ByService

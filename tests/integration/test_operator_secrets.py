@@ -17,10 +17,10 @@ import urllib.request
 from contextlib import contextmanager
 
 import pytest
-from tests.builders.estates import application_body, class_body, definition_body, set_body, tenant_body
-from tests.builders.guards import SECRET, look
+from tests.builders.affinity_env import application_body, class_body, definition_body, set_body, tenant_body
 from tests.builders.pools import cluster_body, pool
 from tests.builders.profiles import compute_profile_body, node_body, role_body
+from tests.builders.rule_webhooks import SECRET, look
 
 from nodeyard.app import dry_planner
 from nodeyard.app.capabilities import CAPABILITIES
@@ -221,12 +221,12 @@ def data_plane():
 
 def workload_clusters():
     for name, config in GIVEN.items():
-        lattice = f"lc-{name}"
-        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": pools.namespace(lattice)}}
-        yield secret(pools.namespace(lattice), pools.kubeconfig(lattice), value=config)
+        own_pools_env = f"lc-{name}"
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": pools.namespace(own_pools_env)}}
+        yield secret(pools.namespace(own_pools_env), pools.kubeconfig(own_pools_env), value=config)
         credentials = {"credentialsSecretRef": {"name": "cloud"}}
-        yield secret(pools.namespace(lattice), "cloud", key=f"{MARK}-cloud")
-        yield cluster_body(lattice, provider=credentials, workerPools={"a": pool(1)})
+        yield secret(pools.namespace(own_pools_env), "cloud", key=f"{MARK}-cloud")
+        yield cluster_body(own_pools_env, provider=credentials, workerPools={"a": pool(1)})
 
 
 def certificate():
@@ -280,7 +280,7 @@ class Story:
         self._vaults = f"/apis/{affinity.APPS_API_VERSION}/namespaces/{HOME}/vaults"
         self._profiles = f"/apis/{profiles.NOVA_API_VERSION}/namespaces/{OPENSTACK}/{profiles.COMPUTE_PROFILE_PLURAL}"
         self._nodes = f"/apis/{profiles.DATAPLANE_API_VERSION}/namespaces/{OPENSTACK}/{profiles.NODE_PLURAL}"
-        self._lattices = f"/apis/{pools.API_VERSION}/{pools.CLUSTER_PLURAL}"
+        self._pools_env = f"/apis/{pools.API_VERSION}/{pools.CLUSTER_PLURAL}"
         self._directory = directory
         self._until = eventually
 
@@ -347,7 +347,7 @@ class Story:
         ):
             self._answered(named(body), self._session.post(path, body, query={"dryRun": "All"}))
         for name in GIVEN:
-            self._answered(f"{name} deleted", self._session.delete(f"{self._lattices}/lc-{name}"))
+            self._answered(f"{name} deleted", self._session.delete(f"{self._pools_env}/lc-{name}"))
 
     def _answered(self, what, answer):
         if answer.status >= 400:

@@ -24,8 +24,8 @@ def nodeyard(kubeconfig, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
 
 
-def condition(yard, template, kind):
-    found = (yard.see(template).get("status") or {}).get("conditions") or ()
+def condition(spares_env, template, kind):
+    found = (spares_env.get_template(template).get("status") or {}).get("conditions") or ()
     return next((each for each in found if each["type"] == kind), None)
 
 
@@ -33,16 +33,16 @@ def published(api):
     return json.loads(api.rest.get(LEASE)["metadata"].get("annotations", {}).get(OPERATOR, "{}"))
 
 
-def test_a_held_plan_is_told_everywhere_and_goes_when_it_is_approved(api, yard, operator, eventually):
+def test_a_held_plan_is_told_everywhere_and_goes_when_it_is_approved(api, spares_env, operator, eventually):
     running = operator("spares", limit=parse_limit("1"))
-    yard.spares(3)
-    web = yard.template("web", 3, releasePolicy="Release")
-    yard.until_owned(web, 3)
-    assert condition(yard, web, "Held") is None
-    yard.change(web, nodes=0)
-    eventually(lambda: condition(yard, web, "Held"), "the template says that its plan is held")
+    spares_env.spares(3)
+    web = spares_env.template("web", 3, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 3)
+    assert condition(spares_env, web, "Held") is None
+    spares_env.change(web, nodes=0)
+    eventually(lambda: condition(spares_env, web, "Held"), "the template says that its plan is held")
     (held,) = running.held.values()
-    told = condition(yard, web, "Held")
+    told = condition(spares_env, web, "Held")
     assert (told["status"], told["reason"]) == ("True", "NeedsApproval")
     assert f"nodeyard approve {held.id}" in told["message"]
 
@@ -78,26 +78,26 @@ def test_a_held_plan_is_told_everywhere_and_goes_when_it_is_approved(api, yard, 
     assert f"{held.id}  spares {held.key}: 3 nodes disrupted by" in nodeyard(api.kubeconfig, "approve").stdout
     approved = nodeyard(api.kubeconfig, "approve", held.id, "--reason", "the web farm moves")
     assert approved.returncode == 0, approved.stderr
-    eventually(lambda: yard.owned(web) == [], "the nodes are released")
-    eventually(lambda: condition(yard, web, "Held") is None, "nothing is held any more")
-    (record,) = json.loads(yard.see(web)["metadata"]["annotations"][APPROVALS])
+    eventually(lambda: spares_env.owned(web) == [], "the nodes are released")
+    eventually(lambda: condition(spares_env, web, "Held") is None, "nothing is held any more")
+    (record,) = json.loads(spares_env.get_template(web)["metadata"]["annotations"][APPROVALS])
     assert (record["id"], record["reason"]) == (held.id, "the web farm moves")
     assert record.get("by") or not api.is_real, "the embedded server does not tell a user who it is"
     revoked = nodeyard(api.kubeconfig, "approve", held.id, "--revoke")
     assert revoked.stdout == f"{held.id} revoked on NodeTemplate {web}\n", revoked.stderr
-    assert APPROVALS not in yard.see(web)["metadata"].get("annotations", {})
+    assert APPROVALS not in spares_env.get_template(web)["metadata"].get("annotations", {})
 
 
-def test_an_operator_that_only_observes_says_so_and_one_that_is_gone_is_not_taken_for_one(api, yard, operator):
+def test_an_operator_that_only_observes_says_so_and_one_that_is_gone_is_not_taken_for_one(api, spares_env, operator):
     running = operator("spares", observe=True)
-    yard.spares(1)
-    yard.template("web", 1)
-    running.leading()
+    spares_env.spares(1)
+    spares_env.template("web", 1)
+    running.wait_until_leading()
     plan = nodeyard(api.kubeconfig, "plan")
     assert "observes spares" in plan.stdout.splitlines()[0]
     assert "writes nothing (--observe)" in plan.stdout.splitlines()[0]
     running.stop()
-    why = nodeyard(api.kubeconfig, "why", f"nt/{yard.name}-web")
+    why = nodeyard(api.kubeconfig, "why", f"nt/{spares_env.name}-web")
     assert why.stdout.startswith("Operator: none runs on this cluster"), why.stdout
     assert "NotServed: no operator runs spares" in why.stdout
     status = nodeyard(api.kubeconfig, "status")
@@ -115,9 +115,9 @@ def timed(kubeconfig):
     return time.monotonic() - began, done
 
 
-def test_a_missing_right_leaves_out_its_capability_at_once_in_one_line(api, yard, all_kinds):
+def test_a_missing_right_leaves_out_its_capability_at_once_in_one_line(api, spares_env, all_kinds):
     reading = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]}]
-    yard.template("web", 1)
+    spares_env.template("web", 1)
     nobody = api.user("may-only-get", rules=reading)
     # A minute of waiting for caches would show on any machine; how fast the machine is does not.
     usual, _ = timed(api.kubeconfig)
@@ -136,13 +136,13 @@ def test_a_missing_right_leaves_out_its_capability_at_once_in_one_line(api, yard
     assert len(done.stderr) < 2000
 
 
-def test_an_account_with_the_rights_of_the_chart_can_plan(api, yard, all_kinds):
+def test_an_account_with_the_rights_of_the_chart_can_plan(api, spares_env, all_kinds):
     user = "as-the-chart-has-it"
     kubeconfig = api.user(user, rules=[rule for each in CAPABILITIES for rule in rbac.rules(each)])
     api.rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     api.user(user, rules=[rule for each in CAPABILITIES for rule in rbac.local_rules(each)], namespace=NAMESPACE)
-    yard.spares(1)
-    yard.template("web", 1)
+    spares_env.spares(1)
+    spares_env.template("web", 1)
     done = nodeyard(kubeconfig, "plan")
     assert (done.returncode, done.stderr) == (2, "")
     assert "Claimed" in done.stdout

@@ -1,7 +1,7 @@
 """Pools on Cluster API, from the first apply to the last node, on both servers."""
 
-from tests.builders.lattices import CLUSTERS, History
 from tests.builders.pools import pool
+from tests.builders.pools_env import CLUSTERS, History
 
 from nodeyard.capabilities.pools import names
 
@@ -24,24 +24,26 @@ def is_as_told(cluster):
     return {id: each["ready"] for id, each in pools.items()} == {id: each["replicas"] for id, each in wanted.items()}
 
 
-def test_two_pools_come_up_with_their_labels_and_taints_and_scale_apart(lattice, operator):
-    running, history = operator("pools"), History(lattice, CLUSTERS)
+def test_two_pools_come_up_with_their_labels_and_taints_and_scale_apart(own_pools_env, operator):
+    running, history = operator("pools"), History(own_pools_env, CLUSTERS)
     gpu = pool(1, labels={"workload-type": "gpu"}, taints=["nvidia.com/gpu:NoSchedule"])
-    name = lattice.cluster(lattice.name(), workerPools={"general": pool(2), "gpu": gpu})
+    name = own_pools_env.cluster(own_pools_env.name(), workerPools={"general": pool(2), "gpu": gpu})
 
-    lattice.joined(name, "general", 2)
-    (node,) = lattice.joined(name, "gpu", 1)
+    own_pools_env.wait_for_nodes(name, "general", 2)
+    (node,) = own_pools_env.wait_for_nodes(name, "gpu", 1)
     assert labels(node)["workload-type"] == "gpu"
     assert labels(node)[names.POOL] == "gpu"
     assert ("nvidia.com/gpu", "NoSchedule") in taints(node)
-    status = lattice.ready(name)
+    status = own_pools_env.wait_until_ready(name)
     assert (status["phase"], status["workers"], status["readyWorkers"]) == ("Ready", 3, 3)
 
-    lattice.change_pools(name, gpu={"replicas": 3})
-    lattice.joined(name, "gpu", 3)
-    lattice.change_pools(name, general={"replicas": 1})
-    lattice.joined(name, "general", 1)
-    lattice.joined(name, "gpu", 3)
-    lattice.until(lambda: running.metric("nodeyard_pool_ready", cluster=name, pool="gpu") == 3, "it is measured")
+    own_pools_env.change_pools(name, gpu={"replicas": 3})
+    own_pools_env.wait_for_nodes(name, "gpu", 3)
+    own_pools_env.change_pools(name, general={"replicas": 1})
+    own_pools_env.wait_for_nodes(name, "general", 1)
+    own_pools_env.wait_for_nodes(name, "gpu", 3)
+    own_pools_env.wait_until(
+        lambda: running.metric("nodeyard_pool_ready", cluster=name, pool="gpu") == 3, "it is measured"
+    )
     assert running.metric("nodeyard_pool_desired", cluster=name) == 4
     assert all(is_as_told(event["object"]) for event in history.events())

@@ -63,7 +63,7 @@ GOOD_CLUSTERS = {
     "any number of labels that Cluster API brings": gpu(
         labels={f"node.cluster.x-k8s.io/k{number:02}": "v" * 63 for number in range(20)}
     ),
-    "what Lattice says besides": cluster_body(
+    "what PoolsEnv says besides": cluster_body(
         parentConfig={"host": "a"},
         environment="prod",
         region="eu",

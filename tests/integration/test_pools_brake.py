@@ -7,8 +7,8 @@ import re
 from datetime import timedelta
 
 import pytest
-from tests.builders.lattices import CLASSES, CLUSTERS
 from tests.builders.pools import pool
+from tests.builders.pools_env import CLASSES, CLUSTERS
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
@@ -21,11 +21,11 @@ NEEDS_APPROVAL = "NeedsApproval"
 
 
 @pytest.fixture
-def braked(lattice, operator, monkeypatch):
+def braked(own_pools_env, operator, monkeypatch):
     """LatticeClusters with an operator that needs approval to disrupt a single node."""
     monkeypatch.setattr(drains, "SETTLE", timedelta(seconds=1))
     operator(POOLS, limit=Limit(nodes=0, percent=0))
-    return lattice
+    return own_pools_env
 
 
 @pytest.fixture
@@ -35,24 +35,24 @@ def elsewhere():
         yield server
 
 
-def with_two_pools(lattice, **spec):
-    name = lattice.cluster(lattice.name("held"), workerPools={"a": pool(1), "b": pool(1)}, **spec)
+def with_two_pools(own_pools_env, **spec):
+    name = own_pools_env.cluster(own_pools_env.name("held"), workerPools={"a": pool(1), "b": pool(1)}, **spec)
     for each in ("a", "b"):
-        lattice.joined(name, each, 1)
+        own_pools_env.wait_for_nodes(name, each, 1)
     return name
 
 
-def held(lattice, name):
+def held(own_pools_env, name):
     """Wait until a plan is held; return the id in its condition and event."""
-    lattice.conditioned(name, "Ready", "False", NEEDS_APPROVAL)
-    message = lattice.condition(name, "Ready")["message"]
+    own_pools_env.wait_for_condition(name, "Ready", "False", NEEDS_APPROVAL)
+    message = own_pools_env.condition(name, "Ready")["message"]
     (id,) = re.findall(r"`nodeyard approve (\w+)` to proceed", message)
-    lattice.until(lambda: lattice.told(name, NEEDS_APPROVAL), "an event tells of it")
+    own_pools_env.wait_until(lambda: own_pools_env.count_events(name, NEEDS_APPROVAL), "an event tells of it")
     return id
 
 
-def approve(lattice, id):
-    code, said = lattice.nodeyard("approve", id)
+def approve(own_pools_env, id):
+    code, said = own_pools_env.nodeyard("approve", id)
     assert code == 0, said
 
 
@@ -101,34 +101,36 @@ def test_a_cluster_that_is_deleted_keeps_its_machines_until_one_approval_takes_i
     assert braked.told(name, NEEDS_APPROVAL) == 1
 
 
-def test_an_edit_of_a_class_is_counted_over_all_clusters_and_goes_with_one_approval(lattice, operator):
+def test_an_edit_of_a_class_is_counted_over_all_clusters_and_goes_with_one_approval(own_pools_env, operator):
     """Neither cluster alone exceeds the limit."""
     operator(POOLS, limit=Limit(nodes=1, percent=0))
-    node_class = lattice.node_class(lattice.name("class"), docker={"image": "kindest/node:one"})
+    node_class = own_pools_env.node_class(own_pools_env.name("class"), docker={"image": "kindest/node:one"})
     pools = {"a": pool(1, nodeClass=node_class)}
-    clusters = [lattice.cluster(lattice.name("held"), workerPools=pools) for _ in range(2)]
+    clusters = [own_pools_env.cluster(own_pools_env.name("held"), workerPools=pools) for _ in range(2)]
     for each in clusters:
-        lattice.joined(each, "a", 1)
-        lattice.ready(each)
-    before = {each: lattice.machines_of(each, "a") for each in clusters}
+        own_pools_env.wait_for_nodes(each, "a", 1)
+        own_pools_env.wait_until_ready(each)
+    before = {each: own_pools_env.machines_of(each, "a") for each in clusters}
 
-    lattice.change_class(node_class, docker={"image": "kindest/node:two"})
+    own_pools_env.change_class(node_class, docker={"image": "kindest/node:two"})
 
-    (id,) = {held(lattice, each) for each in clusters}
-    assert {each: lattice.machines_of(each, "a") for each in clusters} == before
-    assert all("held: 2 of " in lattice.condition(each, "Ready")["message"] for each in clusters)
+    (id,) = {held(own_pools_env, each) for each in clusters}
+    assert {each: own_pools_env.machines_of(each, "a") for each in clusters} == before
+    assert all("held: 2 of " in own_pools_env.condition(each, "Ready")["message"] for each in clusters)
 
     def held_on_class():
-        conditions = lattice.rest.get(f"{CLASSES}/{node_class}")["status"]["conditions"]
+        conditions = own_pools_env.rest.get(f"{CLASSES}/{node_class}")["status"]["conditions"]
         return [each["message"] for each in conditions if each["type"] == "Held"]
 
-    lattice.until(lambda: [id in each for each in held_on_class()] == [True], "the class is Held")
+    own_pools_env.wait_until(lambda: [id in each for each in held_on_class()] == [True], "the class is Held")
 
-    approve(lattice, id)
-    lattice.until(lambda: not held_on_class(), "nothing of the class is held any more")
+    approve(own_pools_env, id)
+    own_pools_env.wait_until(lambda: not held_on_class(), "nothing of the class is held any more")
 
     for each in clusters:
-        lattice.until(lambda each=each: lattice.machines_of(each, "a") != before[each], f"{each} follows the class")
-        lattice.joined(each, "a", 1)
-        lattice.ready(each)
-    assert id in lattice.rest.get(f"{CLASSES}/{node_class}")["metadata"]["annotations"][APPROVE]
+        own_pools_env.wait_until(
+            lambda each=each: own_pools_env.machines_of(each, "a") != before[each], f"{each} follows the class"
+        )
+        own_pools_env.wait_for_nodes(each, "a", 1)
+        own_pools_env.wait_until_ready(each)
+    assert id in own_pools_env.rest.get(f"{CLASSES}/{node_class}")["metadata"]["annotations"][APPROVE]

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.builders.lattices import CLUSTERS, PATIENCE, SERVICES
+from tests.builders.pools_env import CLUSTERS, PATIENCE, SERVICES
 
 from nodeyard.capabilities.pools import names
 
@@ -16,7 +16,7 @@ PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
 
 
 @pytest.fixture
-def applied(lattice_kinds, machines, kubectl, operator):
+def applied(pool_crds, machines, kubectl, operator):
     """Server with a running operator."""
     operator("pools")
     kubectl("apply", "-f", str(EXAMPLE))

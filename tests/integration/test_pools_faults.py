@@ -3,8 +3,8 @@
 from itertools import dropwhile
 
 import pytest
-from tests.builders.lattices import History, Lattice
 from tests.builders.pools import pool
+from tests.builders.pools_env import History, PoolsEnv
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
@@ -17,23 +17,23 @@ PASSES = "nodeyard_reconciles_total"
 
 
 @pytest.fixture(scope="module")
-def lattice(api, lattice_kinds, machines):
+def own_pools_env(api, pool_crds, machines):
     """Shared by all tests of this file; each test starts its own operators."""
-    lattice = Lattice(api, machines)
-    yield lattice
-    lattice.close()
+    own_pools_env = PoolsEnv(api, machines)
+    yield own_pools_env
+    own_pools_env.close()
 
 
 @pytest.fixture(scope="module")
-def five(api, lattice):
+def five(api, own_pools_env):
     """A cluster with a pool of five, and the history of its MachineDeployments from the start."""
-    name, operators = lattice.name(), Operators(api, pytest.fail)
-    history = History(lattice, lattice.path(name, "machinedeployments"))
-    lattice.node_class("five", docker={"image": "kindest/node:one"})
+    name, operators = own_pools_env.name(), Operators(api, pytest.fail)
+    history = History(own_pools_env, own_pools_env.path(name, "machinedeployments"))
+    own_pools_env.node_class("five", docker={"image": "kindest/node:one"})
     operators(POOLS)
-    lattice.cluster(name, workerPools={"five": pool(5, nodeClass="five")})
-    lattice.joined(name, "five", 5)
-    lattice.ready(name)
+    own_pools_env.cluster(name, workerPools={"five": pool(5, nodeClass="five")})
+    own_pools_env.wait_for_nodes(name, "five", 5)
+    own_pools_env.wait_until_ready(name)
     operators.close()
     history.events()
     return name, history
@@ -54,126 +54,128 @@ def assert_five(five):
     assert set(since) == {5}, numbers
 
 
-def relabel(lattice, name, tier):
+def relabel(own_pools_env, name, tier):
     """Make an in-place change, which applies the whole MachineDeployment, and wait for it."""
-    lattice.change_pools(name, five={"labels": {TIER: tier}})
+    own_pools_env.change_pools(name, five={"labels": {TIER: tier}})
 
     def is_applied():
-        template = lattice.deployment(name, "five")["spec"]["template"]
+        template = own_pools_env.deployment(name, "five")["spec"]["template"]
         return template["metadata"]["labels"].get(TIER) == tier
 
-    lattice.until(is_applied, f"the pool says {tier}")
+    own_pools_env.wait_until(is_applied, f"the pool says {tier}")
 
 
-def looked_again(lattice, running):
+def looked_again(own_pools_env, running):
     """Wait for a few more reconciles."""
     before = running.metric(PASSES)
-    lattice.until(lambda: running.metric(PASSES) >= before + 6, "it has looked again")
+    own_pools_env.wait_until(lambda: running.metric(PASSES) >= before + 6, "it has looked again")
 
 
-def infrastructure(lattice, name):
-    return lattice.deployment(name, "five")["spec"]["template"]["spec"]["infrastructureRef"]["name"]
+def infrastructure(own_pools_env, name):
+    return own_pools_env.deployment(name, "five")["spec"]["template"]["spec"]["infrastructureRef"]["name"]
 
 
-def test_an_operator_that_starts_on_what_is_done_and_looks_again_writes_nothing(lattice, five, operator):
+def test_an_operator_that_starts_on_what_is_done_and_looks_again_writes_nothing(own_pools_env, five, operator):
     name, _ = five
-    running = operator("pools", resync=0.5).leading()
-    looked_again(lattice, running)
-    assert running.written() == {}
-    assert lattice.ready(name)["workerPools"]["five"]["ready"] == 5
+    running = operator("pools", resync=0.5).wait_until_leading()
+    looked_again(own_pools_env, running)
+    assert running.write_counts() == {}
+    assert own_pools_env.wait_until_ready(name)["workerPools"]["five"]["ready"] == 5
 
 
-def test_a_pool_that_stays_blocked_is_told_of_once_and_not_with_every_look(lattice, five, operator):
+def test_a_pool_that_stays_blocked_is_told_of_once_and_not_with_every_look(own_pools_env, five, operator):
     name, _ = five
-    running = operator("pools", resync=0.5).leading()
-    lattice.change_pools(name, waiting=pool(1, nodeClass="never-made"))
-    lattice.conditioned(name, "Accepted", "False", "NodeClassNotFound")
-    lattice.until(lambda: lattice.told(name, "NodeClassNotFound"), "it is told")
-    looked_again(lattice, running)
-    written = running.written()
+    running = operator("pools", resync=0.5).wait_until_leading()
+    own_pools_env.change_pools(name, waiting=pool(1, nodeClass="never-made"))
+    own_pools_env.wait_for_condition(name, "Accepted", "False", "NodeClassNotFound")
+    own_pools_env.wait_until(lambda: own_pools_env.count_events(name, "NodeClassNotFound"), "it is told")
+    looked_again(own_pools_env, running)
+    written = running.write_counts()
 
-    looked_again(lattice, running)
+    looked_again(own_pools_env, running)
 
-    assert running.written() == written
-    assert lattice.told(name, "NodeClassNotFound") == 1
-    lattice.change_pools(name, waiting=None)
-    lattice.conditioned(name, "Accepted", "True")
+    assert running.write_counts() == written
+    assert own_pools_env.count_events(name, "NodeClassNotFound") == 1
+    own_pools_env.change_pools(name, waiting=None)
+    own_pools_env.wait_for_condition(name, "Accepted", "True")
 
 
-def test_an_apply_a_restart_and_a_rotation_leave_the_number_as_it_is(lattice, five, operator):
+def test_an_apply_a_restart_and_a_rotation_leave_the_number_as_it_is(own_pools_env, five, operator):
     name, _ = five
     first = operator("pools")
-    relabel(lattice, name, "applied")
+    relabel(own_pools_env, name, "applied")
     first.stop()
-    second = operator("pools").leading()
-    relabel(lattice, name, "restarted")
-    before = infrastructure(lattice, name)
-    lattice.change_class("five", docker={"image": "kindest/node:two"})
-    lattice.until(lambda: infrastructure(lattice, name) != before, "the pool is rolled")
+    second = operator("pools").wait_until_leading()
+    relabel(own_pools_env, name, "restarted")
+    before = infrastructure(own_pools_env, name)
+    own_pools_env.change_class("five", docker={"image": "kindest/node:two"})
+    own_pools_env.wait_until(lambda: infrastructure(own_pools_env, name) != before, "the pool is rolled")
     second.kill()
 
-    operator("pools").leading()
-    relabel(lattice, name, "rolled")
+    operator("pools").wait_until_leading()
+    relabel(own_pools_env, name, "rolled")
 
     assert_five(five)
 
 
-def test_reads_that_fail_and_watches_that_break_scale_nothing(lattice, five, operator, faults):
+def test_reads_that_fail_and_watches_that_break_scale_nothing(own_pools_env, five, operator, faults):
     name, _ = five
     failed = faults.add(Status(500), method="GET", path=DEPLOYMENTS, times=4)
-    operator("pools", through=faults.kubeconfig).leading()
+    operator("pools", through=faults.kubeconfig).wait_until_leading()
     assert failed.hits == 4
-    relabel(lattice, name, "read")
+    relabel(own_pools_env, name, "read")
 
     broken = faults.add(TruncateEvents(), path=f"{DEPLOYMENTS}.*watch=true", times=3)
     failed = faults.add(Status(500), method="GET", path=DEPLOYMENTS, times=6)
     for tier in ("broken", "again"):
-        relabel(lattice, name, tier)
-    lattice.until(lambda: broken.hits, "a watch is broken")
+        relabel(own_pools_env, name, tier)
+    own_pools_env.wait_until(lambda: broken.hits, "a watch is broken")
     faults.clear()
-    relabel(lattice, name, "whole")
+    relabel(own_pools_env, name, "whole")
 
     assert_five(five)
 
 
-def test_answers_that_are_lost_while_a_pool_is_made_leave_it_with_its_number(lattice, five, operator, faults):
+def test_answers_that_are_lost_while_a_pool_is_made_leave_it_with_its_number(own_pools_env, five, operator, faults):
     name, history = five
-    operator("pools", through=faults.kubeconfig).leading()
+    operator("pools", through=faults.kubeconfig).wait_until_leading()
     deployment = names.deployment(name, "made")
     lost = faults.add(Drop(after_sending=True), method="PATCH", path=f"{DEPLOYMENTS}/{deployment}", times=2)
     failed = faults.add(Status(500), method="PATCH", path=f"{DEPLOYMENTS}/{deployment}", times=3)
 
-    lattice.change_pools(name, made=pool(2))
+    own_pools_env.change_pools(name, made=pool(2))
 
-    lattice.machines.wait_for_nodes(name, deployment, 2)
+    own_pools_env.machines.wait_for_nodes(name, deployment, 2)
     assert (lost.hits, failed.hits) == (2, 3)
     numbers = numbers_of(history, deployment)
     assert numbers == sorted(numbers)
     assert set(numbers) == {0, 2}
 
 
-def test_killed_between_a_template_and_its_deployment_leaves_nothing_behind(lattice, five, operator, faults):
+def test_killed_between_a_template_and_its_deployment_leaves_nothing_behind(own_pools_env, five, operator, faults):
     name, _ = five
-    lattice.node_class("late", docker={"image": "kindest/node:one"})
-    first = operator("pools", through=faults.kubeconfig).leading()
+    own_pools_env.node_class("late", docker={"image": "kindest/node:one"})
+    first = operator("pools", through=faults.kubeconfig).wait_until_leading()
     cut = faults.add(Drop(), method="PATCH", path=f"{DEPLOYMENTS}/{name}-pool-")
-    lattice.change_pools(name, late=pool(1, nodeClass="late"), never=pool(1, nodeClass="late"))
-    lattice.until(
-        lambda: cut.hits and all(len(lattice.templates(name, each)) == 2 for each in ("late", "never")),
+    own_pools_env.change_pools(name, late=pool(1, nodeClass="late"), never=pool(1, nodeClass="late"))
+    own_pools_env.wait_until(
+        lambda: cut.hits and all(len(own_pools_env.templates(name, each)) == 2 for each in ("late", "never")),
         "their templates are there, and their deployments about to be made",
     )
     first.kill()
-    assert [lattice.deployment(name, each) for each in ("late", "never")] == [None, None]
-    lattice.change_class("late", docker={"image": "kindest/node:two"})
-    lattice.change_pools(name, never=None)
+    assert [own_pools_env.deployment(name, each) for each in ("late", "never")] == [None, None]
+    own_pools_env.change_class("late", docker={"image": "kindest/node:two"})
+    own_pools_env.change_pools(name, never=None)
 
-    operator("pools").leading()
-    lattice.joined(name, "late", 1)
+    operator("pools").wait_until_leading()
+    own_pools_env.wait_for_nodes(name, "late", 1)
 
-    spec = lattice.deployment(name, "late")["spec"]["template"]["spec"]
+    spec = own_pools_env.deployment(name, "late")["spec"]["template"]["spec"]
     used = {
         f"devmachinetemplates/{spec['infrastructureRef']['name']}",
         f"kubeadmconfigtemplates/{spec['bootstrap']['configRef']['name']}",
     }
-    lattice.until(lambda: lattice.templates(name, "late") == used, "no other template is left")
-    lattice.until(lambda: not lattice.templates(name, "never"), "no template of the other pool is left")
+    own_pools_env.wait_until(lambda: own_pools_env.templates(name, "late") == used, "no other template is left")
+    own_pools_env.wait_until(
+        lambda: not own_pools_env.templates(name, "never"), "no template of the other pool is left"
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.builders.lattices import CLASSES, CLUSTERS, SERVICES
 from tests.builders.pools import pool
+from tests.builders.pools_env import CLASSES, CLUSTERS, SERVICES
 from tests.builders.rights import COUNTED, RENEWED, unregistered
 
 from nodeyard.capabilities.pools import names, watched
@@ -40,26 +40,31 @@ def hurried(monkeypatch):
     monkeypatch.setattr(drains, "RETRY", timedelta(seconds=1))
 
 
-def test_every_right_is_used_and_no_other_is_needed(lattice, elsewhere, hurried, audited, operator):
+def test_every_right_is_used_and_no_other_is_needed(own_pools_env, elsewhere, hurried, audited, operator):
     """Run the life of a cluster: a pool is drained, then the cluster is deleted."""
     audit = audited(POOLS, alike=ALIKE)
     operator(POOLS, webhooks=LOCAL_WEBHOOKS)
-    node_class, service = lattice.node_class(lattice.name("class")), lattice.service(lattice.name("service"))
+    node_class, service = (
+        own_pools_env.node_class(own_pools_env.name("class")),
+        own_pools_env.service(own_pools_env.name("service")),
+    )
     pools = {"stays": pool(1), "goes": pool(1, nodeClass=node_class)}
-    name = lattice.cluster(lattice.name(), workerPools=pools, pivot="Never")
+    name = own_pools_env.cluster(own_pools_env.name(), workerPools=pools, pivot="Never")
     for each in pools:
-        lattice.joined(name, each, 1)
+        own_pools_env.wait_for_nodes(name, each, 1)
     for path in (f"{CLASSES}/{node_class}", f"{SERVICES}/{service}"):
-        lattice.until(lambda path=path: lattice.rest.get(path).get("status"), f"{path} says how it is")
-    (node,) = lattice.nodes_of(name, "goes")
-    lattice.machines.add_pods(node["metadata"]["name"], 1, app="evicted")
-    lattice.change_pools(name, goes=None)
-    lattice.gone(name, "goes")
-    lattice.until(lambda: not lattice.templates(name, "goes"), "its templates are collected")
-    lattice.lead(name, elsewhere.config)
-    lattice.until(lambda: lattice.status(name).get("pivoted") is False, "it is known to be another cluster")
-    lattice.delete(name)
-    lattice.until(lambda: not lattice.exists(f"{CLUSTERS}/{name}"), "it is gone")
+        own_pools_env.wait_until(lambda path=path: own_pools_env.rest.get(path).get("status"), f"{path} says how it is")
+    (node,) = own_pools_env.nodes_of(name, "goes")
+    own_pools_env.machines.add_pods(node["metadata"]["name"], 1, app="evicted")
+    own_pools_env.change_pools(name, goes=None)
+    own_pools_env.wait_until_removed(name, "goes")
+    own_pools_env.wait_until(lambda: not own_pools_env.templates(name, "goes"), "its templates are collected")
+    own_pools_env.set_kubeconfig(name, elsewhere.config)
+    own_pools_env.wait_until(
+        lambda: own_pools_env.status(name).get("pivoted") is False, "it is known to be another cluster"
+    )
+    own_pools_env.delete(name)
+    own_pools_env.wait_until(lambda: not own_pools_env.exists(f"{CLUSTERS}/{name}"), "it is gone")
 
     assert audit.needless(RARE) == set()
     assert audit.beyond() == set()

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from tests.builders.lattices import CLUSTERS, History
 from tests.builders.pools import pool
+from tests.builders.pools_env import CLUSTERS, History
 
 from nodeyard.capabilities.pools import names
 from nodeyard.testing.rest import RestError
@@ -15,32 +15,32 @@ POOLS = ("alpha", "beta")
 
 
 @pytest.fixture(scope="module")
-def prod(lattices):
-    name = lattices.cluster(lattices.name(), version=OLD, workerPools={each: pool(1) for each in POOLS})
+def prod(pools_env):
+    name = pools_env.cluster(pools_env.name(), version=OLD, workerPools={each: pool(1) for each in POOLS})
     for each in POOLS:
-        lattices.joined(name, each, 1)
-    lattices.ready(name)
+        pools_env.wait_for_nodes(name, each, 1)
+    pools_env.wait_until_ready(name)
     return name
 
 
 @pytest.fixture(scope="module")
-def upgrade(lattices, prod):
+def upgrade(pools_env, prod):
     """Return the condition while the control plane was held, and the history of all Machines."""
-    history = History(lattices, lattices.path(prod, "machines"))
-    lattices.machines.hold_upgrade(prod)
-    lattices.change(prod, provider={"kubernetes": {"version": NEW}})
-    lattices.conditioned(prod, "VersionCurrent", "False", "VersionWaits")
-    held = lattices.condition(prod, "VersionCurrent")["message"]
-    _, planned = lattices.nodeyard("plan")
+    history = History(pools_env, pools_env.path(prod, "machines"))
+    pools_env.machines.hold_upgrade(prod)
+    pools_env.change(prod, provider={"kubernetes": {"version": NEW}})
+    pools_env.wait_for_condition(prod, "VersionCurrent", "False", "VersionWaits")
+    held = pools_env.condition(prod, "VersionCurrent")["message"]
+    _, planned = pools_env.nodeyard("plan")
     assert f"Waiting LatticeCluster {prod}" in planned
     assert f"VersionWaits: {held}" in planned
     assert "1 object waiting, nothing blocked" in planned
-    assert [lattices.pool(prod, each)["version"] for each in POOLS] == [OLD, OLD]
-    lattices.machines.release_upgrade(prod)
-    lattices.conditioned(prod, "VersionCurrent", "True")
+    assert [pools_env.pool(prod, each)["version"] for each in POOLS] == [OLD, OLD]
+    pools_env.machines.release_upgrade(prod)
+    pools_env.wait_for_condition(prod, "VersionCurrent", "True")
     for each in POOLS:
-        lattices.joined(prod, each, 1)
-    return held, list(history.moments())
+        pools_env.wait_for_nodes(prod, each, 1)
+    return held, list(history.states())
 
 
 def versions(machines, deployment=""):
@@ -74,49 +74,51 @@ def test_the_second_pool_begins_when_the_first_is_done(prod, upgrade):
     assert all(each == {NEW} for each in begun)
 
 
-def test_another_build_of_the_same_release_replaces_all_machines_and_is_done(lattices, prod, upgrade):
-    before = {each["metadata"]["name"] for each in lattices.listed(prod, "machines")}
+def test_another_build_of_the_same_release_replaces_all_machines_and_is_done(pools_env, prod, upgrade):
+    before = {each["metadata"]["name"] for each in pools_env.list(prod, "machines")}
 
-    lattices.change(prod, provider={"kubernetes": {"version": BUILD}})
+    pools_env.change(prod, provider={"kubernetes": {"version": BUILD}})
 
-    lattices.conditioned(prod, "VersionCurrent", "True")
-    machines = lattices.until(
-        lambda: (found := lattices.listed(prod, "machines")) and {each["spec"]["version"] for each in found} == {BUILD}
+    pools_env.wait_for_condition(prod, "VersionCurrent", "True")
+    machines = pools_env.wait_until(
+        lambda: (found := pools_env.list(prod, "machines")) and {each["spec"]["version"] for each in found} == {BUILD}
         and found, "all machines are of the build",
     )  # fmt: skip
     assert not before & {each["metadata"]["name"] for each in machines}
     for each in POOLS:
-        lattices.joined(prod, each, 1)
-    lattices.ready(prod)
+        pools_env.wait_for_nodes(prod, each, 1)
+    pools_env.wait_until_ready(prod)
 
 
-def test_the_control_plane_climbs_to_the_next_version_only_from_the_one_it_has_reached(lattices, prod, upgrade):
+def test_the_control_plane_climbs_to_the_next_version_only_from_the_one_it_has_reached(pools_env, prod, upgrade):
     with pytest.raises(RestError, match=re.escape(f"at a time: {BUILD} cannot become {LAST}")):
-        lattices.change(prod, provider={"kubernetes": {"version": LAST}})
-    lattices.machines.hold_upgrade(prod)
-    lattices.change(prod, provider={"kubernetes": {"version": NEXT}})
-    lattices.until(lambda: lattices.control_plane(prod)["spec"]["version"] == NEXT, "the control plane shall climb")
+        pools_env.change(prod, provider={"kubernetes": {"version": LAST}})
+    pools_env.machines.hold_upgrade(prod)
+    pools_env.change(prod, provider={"kubernetes": {"version": NEXT}})
+    pools_env.wait_until(
+        lambda: pools_env.control_plane(prod)["spec"]["version"] == NEXT, "the control plane shall climb"
+    )
 
-    lattices.change(prod, provider={"kubernetes": {"version": LAST}})
+    pools_env.change(prod, provider={"kubernetes": {"version": LAST}})
 
-    lattices.conditioned(prod, "VersionCurrent", "False", "VersionWaits")
-    told = lattices.condition(prod, "VersionCurrent")["message"]
+    pools_env.wait_for_condition(prod, "VersionCurrent", "False", "VersionWaits")
+    told = pools_env.condition(prod, "VersionCurrent")["message"]
     assert told.startswith(f"Upgrade to {LAST} is waiting for the control plane (now at {NEXT}): ")
-    assert lattices.control_plane(prod)["spec"]["version"] == NEXT
+    assert pools_env.control_plane(prod)["spec"]["version"] == NEXT
 
 
-def test_a_cluster_that_manages_itself_is_not_deleted_until_it_is_let_go_of(lattices, prod, upgrade):
-    contents = lattices.contents(prod)
-    lattices.delete(prod)
+def test_a_cluster_that_manages_itself_is_not_deleted_until_it_is_let_go_of(pools_env, prod, upgrade):
+    contents = pools_env.written_objects(prod)
+    pools_env.delete(prod)
 
     def is_refused():
-        return lattices.condition(prod, "Ready").get("reason") == "SelfManaged"
+        return pools_env.condition(prod, "Ready").get("reason") == "SelfManaged"
 
-    lattices.until(is_refused, "the deletion is refused")
-    assert lattices.status(prod)["phase"] == "Deleting"
-    assert lattices.contents(prod) == contents
+    pools_env.wait_until(is_refused, "the deletion is refused")
+    assert pools_env.status(prod)["phase"] == "Deleting"
+    assert pools_env.written_objects(prod) == contents
 
-    lattices.annotate(prod, {names.ORPHAN_ON_DELETE: "true"})
-    lattices.until(lambda: not lattices.exists(f"{CLUSTERS}/{prod}"), "it is let go of")
-    assert lattices.contents(prod) == contents
-    assert all("deletionTimestamp" not in each["metadata"] for each in lattices.listed(prod, "clusters"))
+    pools_env.annotate(prod, {names.ORPHAN_ON_DELETE: "true"})
+    pools_env.wait_until(lambda: not pools_env.exists(f"{CLUSTERS}/{prod}"), "it is let go of")
+    assert pools_env.written_objects(prod) == contents
+    assert all("deletionTimestamp" not in each["metadata"] for each in pools_env.list(prod, "clusters"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders.guards import VALIDATING, discard
-from tests.builders.lattices import CLASSES, CLUSTERS
 from tests.builders.pools import cluster_body, pool
+from tests.builders.pools_env import CLASSES, CLUSTERS
+from tests.builders.rule_webhooks import VALIDATING, discard
 
 from nodeyard.capabilities.pools import names
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
@@ -16,8 +16,8 @@ PAUSED = {"annotations": {"nodeyard.dev/paused": "true"}}
 
 
 @pytest.fixture
-def http(lattice):
-    return lattice.session
+def http(own_pools_env):
+    return own_pools_env.session
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def guard(api, http, operator, eventually):
     discard(api.rest, f"{VALIDATING}/nodeyard-{names.CAPABILITY}")
 
 
-def test_a_key_that_would_keep_nodes_out_is_denied_before_it_is_stored(guard, http, lattice):
+def test_a_key_that_would_keep_nodes_out_is_denied_before_it_is_stored(guard, http, own_pools_env):
     guard()
 
-    answer = http.post(CLUSTERS, cluster_body(lattice.name(), workerPools={"gpu": pool(labels=BAD)}), query=DRY)
+    answer = http.post(CLUSTERS, cluster_body(own_pools_env.name(), workerPools={"gpu": pool(labels=BAD)}), query=DRY)
 
     assert (answer.status, answer.reason) == (422, "Invalid")
     assert answer.message.startswith(
@@ -46,18 +46,18 @@ def test_a_key_that_would_keep_nodes_out_is_denied_before_it_is_stored(guard, ht
     )
 
 
-def test_bounds_that_are_ignored_are_said_to_whoever_asks(guard, http, lattice):
+def test_bounds_that_are_ignored_are_said_to_whoever_asks(guard, http, own_pools_env):
     guard()
 
-    answer = http.post(CLUSTERS, cluster_body(lattice.name(), workerPools={"general": pool(5, min=3)}), query=DRY)
+    answer = http.post(CLUSTERS, cluster_body(own_pools_env.name(), workerPools={"general": pool(5, min=3)}), query=DRY)
 
     assert answer.status == 201
     (warning,) = answer.warnings
     assert "min/max autoscaling not implemented, using fixed replicas=5" in warning
 
 
-def test_a_cluster_with_bad_keys_from_before_can_still_be_scaled_and_mended(guard, http, lattice):
-    name = lattice.cluster(lattice.name(), workerPools={"gpu": pool(labels=BAD)}, metadata=PAUSED)
+def test_a_cluster_with_bad_keys_from_before_can_still_be_scaled_and_mended(guard, http, own_pools_env):
+    name = own_pools_env.cluster(own_pools_env.name(), workerPools={"gpu": pool(labels=BAD)}, metadata=PAUSED)
     guard()
     path, pools = f"{CLUSTERS}/{name}", "workerPools"
 
@@ -71,9 +71,9 @@ def test_a_cluster_with_bad_keys_from_before_can_still_be_scaled_and_mended(guar
     assert (mended.status, mended.warnings) == (200, [])
 
 
-def test_a_class_in_use_goes_with_a_warning_that_names_the_pools(guard, http, lattice):
-    kind = lattice.node_class(lattice.name("class"), docker={})
-    name = lattice.cluster(lattice.name(), workerPools={"gpu": pool(nodeClass=kind)}, metadata=PAUSED)
+def test_a_class_in_use_goes_with_a_warning_that_names_the_pools(guard, http, own_pools_env):
+    kind = own_pools_env.node_class(own_pools_env.name("class"), docker={})
+    name = own_pools_env.cluster(own_pools_env.name(), workerPools={"gpu": pool(nodeClass=kind)}, metadata=PAUSED)
     guard()
 
     answer = http.delete(f"{CLASSES}/{kind}", query=DRY)
@@ -83,17 +83,17 @@ def test_a_class_in_use_goes_with_a_warning_that_names_the_pools(guard, http, la
     assert f"is used by 1 pool ({name}/gpu)" in warning
 
 
-def test_a_cluster_that_manages_itself_is_not_deleted_and_told_what_a_change_replaces(guard, http, lattice):
+def test_a_cluster_that_manages_itself_is_not_deleted_and_told_what_a_change_replaces(guard, http, own_pools_env):
     guard()
-    name = lattice.cluster(lattice.name(), controlPlane=3, workerPools={"gpu": pool(1)})
-    lattice.joined(name, "gpu", 1)
+    name = own_pools_env.cluster(own_pools_env.name(), controlPlane=3, workerPools={"gpu": pool(1)})
+    own_pools_env.wait_for_nodes(name, "gpu", 1)
     path = f"{CLUSTERS}/{name}"
 
     denied = http.delete(path, query=DRY)
     rolled = http.patch(path, {"spec": {"nodes": {"workerPools": {"gpu": {"labels": {"a": "b"}}}}}}, query=DRY)
     taken_out = http.patch(path, {"spec": {"nodes": {"workerPools": {"gpu": None}}}}, query=DRY)
     smaller = http.patch(path, {"spec": {"nodes": {"controlPlane": 1}}}, query=DRY)
-    lattice.patch(path, {"metadata": {"annotations": {names.ORPHAN_ON_DELETE: names.TRUE}}})
+    own_pools_env.patch(path, {"metadata": {"annotations": {names.ORPHAN_ON_DELETE: names.TRUE}}})
     let_go = http.delete(path, query=DRY)
 
     assert denied.status == 403

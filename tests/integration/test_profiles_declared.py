@@ -4,10 +4,10 @@ import re
 import subprocess
 
 import pytest
-from tests.builders.dataplanes import Dataplane
-from tests.builders.guards import VALIDATING, discard
-from tests.builders.lattices import PROGRAM
+from tests.builders.pools_env import PROGRAM
 from tests.builders.profiles import service_body
+from tests.builders.profiles_env import ProfilesEnv
+from tests.builders.rule_webhooks import VALIDATING, discard
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
@@ -50,10 +50,10 @@ def storage_kinds(api):
 
 
 @pytest.fixture
-def plane(api, storage_kinds):
-    plane = Dataplane(api.rest)
-    yield plane
-    plane.close()
+def profiles_env(api, storage_kinds):
+    profiles_env = ProfilesEnv(api.rest)
+    yield profiles_env
+    profiles_env.close()
 
 
 def declaration(**spec):
@@ -112,81 +112,85 @@ def storage_profile(namespace, config, name="fast"):
     }
 
 
-def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks(api, plane, declared, operator):
+def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks(api, profiles_env, declared, operator):
     operator(PROFILES)
-    plane.node("n0", role="", annotations={KEY: "fast"})
-    path = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}"
-    api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
+    profiles_env.node("n0", role="", annotations={KEY: "fast"})
+    path = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}"
+    api.rest.create(storage_profile(profiles_env.namespace, "[disk]\nkind = nvme\n"))
 
     def fault():
-        return plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
+        return profiles_env.condition(names.NODE_KIND, "n0", "ProfilesReady")
 
     def has_our_fields():
         told = fault()
         named = [each for each in ("storageprofiles", "storageagents") if each in told.get("message", "")]
         return told.get("reason") == "Forbidden" and named
 
-    plane.until(has_our_fields, "the missing right is told of, with what it is for")
+    profiles_env.wait_until(has_our_fields, "the missing right is told of, with what it is for")
 
     api.rest.create(rights())
     try:
         agent = f"{path}/storageagents/n0"
-        plane.until(lambda: api.rest.status(agent) == 200, "the object is made", timeout=90)
+        profiles_env.wait_until(lambda: api.rest.status(agent) == 200, "the object is made", timeout=90)
         spec = api.rest.get(agent)["spec"]
         assert (spec["nodeName"], spec["profileName"]) == ("n0", "fast")
-        assert plane.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == "[disk]\nkind = nvme\n"
-        assert plane.choice("n0", "storage")["source"] == "Node"
+        assert profiles_env.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == "[disk]\nkind = nvme\n"
+        assert profiles_env.choice("n0", "storage")["source"] == "Node"
     finally:
         api.rest.call("DELETE", f"{ROLES}/storage-for-nodeyard")
 
 
 def test_what_a_selector_of_a_declared_service_takes_is_approved_on_its_declaration(
-    api, plane, declared, permitted, operator
+    api, profiles_env, declared, permitted, operator
 ):
     operator(PROFILES, limit=parse_limit("1,0%"))
-    path = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}"
-    profile = storage_profile(plane.namespace, "[disk]\nkind = nvme\n")
+    path = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}"
+    profile = storage_profile(profiles_env.namespace, "[disk]\nkind = nvme\n")
     api.rest.create({**profile, "spec": {**profile["spec"], "nodeSelector": {"rack": "r1"}}})
-    agents = [f"{path}/storageagents/{plane.node(name, role='', labels={'rack': 'r1'})}" for name in ("n0", "n1")]
-    plane.until(lambda: all(map(api.rest.exists, agents)), "both have an agent", timeout=90)
+    agents = [
+        f"{path}/storageagents/{profiles_env.node(name, role='', labels={'rack': 'r1'})}" for name in ("n0", "n1")
+    ]
+    profiles_env.wait_until(lambda: all(map(api.rest.exists, agents)), "both have an agent", timeout=90)
 
     api.rest.call("PATCH", f"{path}/storageprofiles/fast", {"spec": {"nodeSelector": None}}, content_type=MERGE)
 
     def held():
-        told = plane.condition(names.NODE_KIND, "n0", "RolloutDone")
+        told = profiles_env.condition(names.NODE_KIND, "n0", "RolloutDone")
         return re.findall(r"`nodeyard approve (\w+)` to proceed", told.get("message", ""))
 
-    (id,) = plane.until(held, "it is held")
+    (id,) = profiles_env.wait_until(held, "it is held")
     assert all(map(api.rest.exists, agents))
 
     def awaits_role():
         conditions = api.rest.get(f"{SERVICES}/storage")["status"]["conditions"]
         return any(each["type"] == "Held" and id in each["message"] for each in conditions)
 
-    plane.until(awaits_role, "the declaration is Held")
+    profiles_env.wait_until(awaits_role, "the declaration is Held")
     command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
-    plane.until(lambda: not any(map(api.rest.exists, agents)), "both agents are gone")
-    plane.until(lambda: not awaits_role(), "nothing of the declaration is held any more")
+    profiles_env.wait_until(lambda: not any(map(api.rest.exists, agents)), "both agents are gone")
+    profiles_env.wait_until(lambda: not awaits_role(), "nothing of the declaration is held any more")
     assert api.rest.get(f"{SERVICES}/storage")["metadata"]["annotations"]["nodeyard.dev/approve"] == id
 
 
-def test_the_first_report_of_a_service_is_heard_by_all_its_nodes(api, plane, declared, permitted, operator):
+def test_the_first_report_of_a_service_is_heard_by_all_its_nodes(api, profiles_env, declared, permitted, operator):
     operator(PROFILES)
-    path = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}"
-    api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
-    nodes = [plane.node(f"n{number}", role="", annotations={KEY: "fast"}) for number in range(8)]
+    path = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}"
+    api.rest.create(storage_profile(profiles_env.namespace, "[disk]\nkind = nvme\n"))
+    nodes = [profiles_env.node(f"n{number}", role="", annotations={KEY: "fast"}) for number in range(8)]
 
     def rollout():
-        return [plane.condition(names.NODE_KIND, node, "RolloutDone").get("reason") for node in nodes]
+        return [profiles_env.condition(names.NODE_KIND, node, "RolloutDone").get("reason") for node in nodes]
 
-    plane.until(lambda: rollout() == ["ProgressIgnored"] * 8, "nobody waits for reports", timeout=90)
+    profiles_env.wait_until(lambda: rollout() == ["ProgressIgnored"] * 8, "nobody waits for reports", timeout=90)
     asked = api.rest.get(f"{path}/storageagents/n0")["metadata"]["annotations"][names.HASH]
     body = {"status": {"hash": {names.REPORTED_HASH: asked}, "conditions": [{"type": "Ready", "status": "True"}]}}
     api.rest.call("PATCH", f"{path}/storageagents/n0/status", body, content_type=MERGE)
 
-    plane.until(lambda: "ProgressIgnored" not in rollout(), "all nodes have heard that reports are waited for")
-    assert plane.condition(names.NODE_KIND, "n1", "RolloutDone")["status"] == "False"
+    profiles_env.wait_until(
+        lambda: "ProgressIgnored" not in rollout(), "all nodes have heard that reports are waited for"
+    )
+    assert profiles_env.condition(names.NODE_KIND, "n1", "RolloutDone")["status"] == "False"
 
 
 def refusal(api, method, path, body=None):
@@ -199,43 +203,49 @@ def refusal(api, method, path, body=None):
 
 
 def test_profiles_of_a_declared_service_are_checked_before_they_are_stored(
-    api, plane, declared, permitted, webhooks, operator
+    api, profiles_env, declared, permitted, webhooks, operator
 ):
     operator(PROFILES, webhooks=webhooks)
-    profiles = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageprofiles"
-    bad = storage_profile(plane.namespace, "disks: {nvme0: fast}\n", "bad")
+    profiles = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}/storageprofiles"
+    bad = storage_profile(profiles_env.namespace, "disks: {nvme0: fast}\n", "bad")
 
-    plane.until(lambda: refusal(api, "POST", profiles, bad), "the server asks about the declared kind", timeout=90)
+    profiles_env.wait_until(
+        lambda: refusal(api, "POST", profiles, bad), "the server asks about the declared kind", timeout=90
+    )
     told = refusal(api, "POST", profiles, bad)
     assert "profiles.profiles.nodeyard.dev" in told
     assert "StorageProfile/bad: spec.config, line 1" in told
 
-    api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
-    plane.node("n0", role="", annotations={KEY: "fast"})
-    plane.until(lambda: refusal(api, "DELETE", f"{profiles}/fast"), "a profile in use is kept")
+    api.rest.create(storage_profile(profiles_env.namespace, "[disk]\nkind = nvme\n"))
+    profiles_env.node("n0", role="", annotations={KEY: "fast"})
+    profiles_env.wait_until(lambda: refusal(api, "DELETE", f"{profiles}/fast"), "a profile in use is kept")
     assert "StorageProfile fast is in use by 1 node (n0)" in refusal(api, "DELETE", f"{profiles}/fast")
 
 
 def test_configuration_that_is_declared_to_be_text_is_not_read_as_ini(
-    api, plane, declared, permitted, webhooks, operator
+    api, profiles_env, declared, permitted, webhooks, operator
 ):
     operator(PROFILES, webhooks=webhooks)
-    profiles = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageprofiles"
+    profiles = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}/storageprofiles"
     text = "disks: {nvme0: fast}\n"
-    plain = storage_profile(plane.namespace, text)
-    plane.until(lambda: refusal(api, "POST", profiles, plain), "the server asks about the declared kind", timeout=90)
+    plain = storage_profile(profiles_env.namespace, text)
+    profiles_env.wait_until(
+        lambda: refusal(api, "POST", profiles, plain), "the server asks about the declared kind", timeout=90
+    )
 
     api.rest.call("PATCH", f"{SERVICES}/storage", {"spec": {"configFormat": "Text"}}, content_type=MERGE)
 
-    plane.until(lambda: not refusal(api, "POST", profiles, plain), "the text is taken as it is")
+    profiles_env.wait_until(lambda: not refusal(api, "POST", profiles, plain), "the text is taken as it is")
     api.rest.create(plain)
-    plane.node("n0", role="", annotations={KEY: "fast"})
-    agent = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageagents/n0"
-    plane.until(lambda: api.rest.status(agent) == 200, "the object is made", timeout=90)
-    assert plane.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == text
+    profiles_env.node("n0", role="", annotations={KEY: "fast"})
+    agent = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}/storageagents/n0"
+    profiles_env.wait_until(lambda: api.rest.status(agent) == 200, "the object is made", timeout=90)
+    assert profiles_env.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == text
 
 
-def test_a_kind_that_is_cluster_scoped_is_told_of_and_stops_nothing_else(api, plane, declared, permitted, operator):
+def test_a_kind_that_is_cluster_scoped_is_told_of_and_stops_nothing_else(
+    api, profiles_env, declared, permitted, operator
+):
     wide = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "WideProfile"}
     api.rest.create({**wide, "metadata": {"name": "everywhere"}, "spec": {"nodeSelector": {}}})
     api.rest.create(
@@ -245,22 +255,24 @@ def test_a_kind_that_is_cluster_scoped_is_told_of_and_stops_nothing_else(api, pl
     )
     try:
         operator(PROFILES)
-        plane.node("n0", role="", annotations={f"{GROUP}/wide-profile": "everywhere", KEY: "fast"})
-        api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
+        profiles_env.node("n0", role="", annotations={f"{GROUP}/wide-profile": "everywhere", KEY: "fast"})
+        api.rest.create(storage_profile(profiles_env.namespace, "[disk]\nkind = nvme\n"))
 
         def fault():
-            return plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
+            return profiles_env.condition(names.NODE_KIND, "n0", "ProfilesReady")
 
-        plane.until(lambda: fault().get("reason") == "KindNotNamespaced", "the node tells of it", timeout=90)
+        profiles_env.wait_until(
+            lambda: fault().get("reason") == "KindNotNamespaced", "the node tells of it", timeout=90
+        )
         assert "WideProfile.storage.example.dev is cluster-scoped" in fault()["message"]
 
         def service():
             conditions = (api.rest.get(f"{SERVICES}/wide").get("status") or {}).get("conditions") or [{}]
             return conditions[0].get("message", "")
 
-        plane.until(lambda: "is cluster-scoped" in service(), "the declaration tells of it")
-        agent = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageagents/n0"
-        plane.until(lambda: api.rest.status(agent) == 200, "the other service goes on", timeout=90)
+        profiles_env.wait_until(lambda: "is cluster-scoped" in service(), "the declaration tells of it")
+        agent = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}/storageagents/n0"
+        profiles_env.wait_until(lambda: api.rest.status(agent) == 200, "the other service goes on", timeout=90)
     finally:
         api.rest.call("DELETE", f"{SERVICES}/wide")
         api.rest.call("DELETE", f"/apis/{GROUP}/{VERSION}/wideprofiles/everywhere")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders.dataplanes import Dataplane
 from tests.builders.profiles import DPDK, SHARED, service_body
+from tests.builders.profiles_env import ProfilesEnv
 from tests.builders.rights import COUNTED, RENEWED, unregistered
 
 from nodeyard.capabilities.profiles import names
@@ -24,79 +24,84 @@ CHOICE = {
 
 
 @pytest.fixture
-def plane(api):
+def profiles_env(api):
     """Request it before `operator`, so it is torn down later."""
     third_party_crds.install(api.rest, list(PROFILES.definitions()))
-    plane = Dataplane(api.rest)
-    yield plane
-    plane.close()
+    profiles_env = ProfilesEnv(api.rest)
+    yield profiles_env
+    profiles_env.close()
 
 
 @pytest.fixture
-def declared(api, plane):
+def declared(api, profiles_env):
     """Declare a service whose kinds are not installed; return its path."""
     api.rest.create(service_body("audited"))
     yield f"{SERVICES}/audited"
     api.rest.call("DELETE", f"{SERVICES}/audited")
 
 
-def test_every_right_is_used_and_no_other_is_needed(api, plane, declared, audited, operator):
+def test_every_right_is_used_and_no_other_is_needed(api, profiles_env, declared, audited, operator):
     """A node's life with services whose configuration is kept in ConfigMaps and in Secrets."""
     audit = audited(PROFILES)
     operator(PROFILES, webhooks=LOCAL_WEBHOOKS)
-    plane.compute_profile("shared", SHARED)
-    plane.network_profile("dpdk", DPDK, spec={"renderAs": "Secret"})
-    plane.telemetry_profile("collector", "[collector]\ninterval = 30\n")
-    plane.role(annotations={**CHOICE, APPROVE: "ended"})
-    node = plane.node("n0")
-    plane.until(lambda: plane.has(names.AGENT_KIND, node), "it has an agent")
-    plane.report(node, names.AGENT_KIND)
-    plane.settled(node, "shared")
-    plane.until(lambda: api.rest.get(declared).get("status"), "the declaration is judged")
+    profiles_env.compute_profile("shared", SHARED)
+    profiles_env.network_profile("dpdk", DPDK, spec={"renderAs": "Secret"})
+    profiles_env.telemetry_profile("collector", "[collector]\ninterval = 30\n")
+    profiles_env.role(annotations={**CHOICE, APPROVE: "ended"})
+    node = profiles_env.node("n0")
+    profiles_env.wait_until(lambda: profiles_env.exists(names.AGENT_KIND, node), "it has an agent")
+    profiles_env.report(node, names.AGENT_KIND)
+    profiles_env.wait_until_settled(node, "shared")
+    profiles_env.wait_until(lambda: api.rest.get(declared).get("status"), "the declaration is judged")
 
     def kept(kind):
-        found = api.rest.get(f"/api/v1/namespaces/{plane.namespace}/{kind}")["items"]
+        found = api.rest.get(f"/api/v1/namespaces/{profiles_env.namespace}/{kind}")["items"]
         return [
             each["metadata"]["name"] for each in found if names.SERVICE_LABEL in (each["metadata"].get("labels") or {})
         ]
 
-    plane.until(lambda: kept("configmaps") and kept("secrets"), "both kinds of configuration")
-    plane.annotate(names.NODE_KIND, node, {names.CELL: "", names.NETWORK_PROFILE: ""})
-    plane.until(
-        lambda: not plane.has(names.COMPUTE_KIND, node) and not plane.has(names.AGENT_KIND, node), "it has opted out"
+    profiles_env.wait_until(lambda: kept("configmaps") and kept("secrets"), "both kinds of configuration")
+    profiles_env.annotate(names.NODE_KIND, node, {names.CELL: "", names.NETWORK_PROFILE: ""})
+    profiles_env.wait_until(
+        lambda: not profiles_env.exists(names.COMPUTE_KIND, node) and not profiles_env.exists(names.AGENT_KIND, node),
+        "it has opted out",
     )
-    plane.until(lambda: not kept("configmaps") and not kept("secrets"), "their configuration went with them")
+    profiles_env.wait_until(
+        lambda: not kept("configmaps") and not kept("secrets"), "their configuration went with them"
+    )
 
     assert audit.needless(RARE) == set()
     assert audit.beyond() == set()
 
 
-def test_configuration_is_written_in_the_granted_namespaces_alone(api, plane, operator):
+def test_configuration_is_written_in_the_granted_namespaces_alone(api, profiles_env, operator):
     """Nodes of two namespaces, with ConfigMaps granted in one and Secrets in neither."""
-    other = Dataplane(api.rest)
+    other = ProfilesEnv(api.rest)
     try:
-        operator(PROFILES, granted={names.CONFIGURATION_GRANT: [plane.namespace]})
-        for each in (plane, other):
+        operator(PROFILES, granted={names.CONFIGURATION_GRANT: [profiles_env.namespace]})
+        for each in (profiles_env, other):
             each.compute_profile("shared", SHARED)
             each.network_profile("dpdk", DPDK, spec={"renderAs": "Secret"})
             each.role(annotations=CHOICE)
             each.node("n0")
-        plane.until(lambda: plane.has(names.COMPUTE_KIND, "n0"), "the granted namespace has its compute")
+        profiles_env.wait_until(
+            lambda: profiles_env.exists(names.COMPUTE_KIND, "n0"), "the granted namespace has its compute"
+        )
 
-        message = refusal(plane, "SecretsNotGranted")
+        message = refusal(profiles_env, "SecretsNotGranted")
         assert "NetworkProfile dpdk has spec.renderAs: Secret, but Nodeyard may not write Secrets" in message
-        assert f"add {plane.namespace} to namespaceGrants.profiles.secrets in the values of the chart" in message
+        assert f"add {profiles_env.namespace} to namespaceGrants.profiles.secrets in the values of the chart" in message
         message = refusal(other, "NamespaceNotGranted")
         assert f"add {other.namespace} to namespaceGrants.profiles.configuration in the values of the chart" in message
-        assert not other.has(names.COMPUTE_KIND, "n0")
-        assert not plane.has(names.AGENT_KIND, "n0")
+        assert not other.exists(names.COMPUTE_KIND, "n0")
+        assert not profiles_env.exists(names.AGENT_KIND, "n0")
     finally:
         other.close()
 
 
-def refusal(plane, reason):
+def refusal(profiles_env, reason):
     def found():
-        condition = plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
+        condition = profiles_env.condition(names.NODE_KIND, "n0", "ProfilesReady")
         return condition["message"] if condition.get("reason") == reason else None
 
-    return plane.until(found, f"the node says {reason}")
+    return profiles_env.wait_until(found, f"the node says {reason}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from tests.builders.guards import VALIDATING, discard
 from tests.builders.profile_admission import path, session
 from tests.builders.profiles import (
     SEED_ROLE_ANNOTATIONS,
@@ -16,6 +15,7 @@ from tests.builders.profiles import (
     service_body,
     telemetry_profile_body,
 )
+from tests.builders.rule_webhooks import VALIDATING, discard
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES

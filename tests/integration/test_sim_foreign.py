@@ -11,7 +11,7 @@ from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
 
-from ..builders.foreign import (
+from ..builders.third_party_objects import (
     CONTROL,
     DEPLOYMENT,
     IMMUTABLE,

@@ -1,7 +1,7 @@
 """A played service operator on both servers: it deploys what an object asks for, and fails where it is told to."""
 
 import pytest
-from tests.builders import badges
+from tests.builders import declared_kinds
 from tests.builders.operators import until
 
 from nodeyard.client.api import Client
@@ -19,7 +19,7 @@ AGENTS = untyped("sim-services.test", "v1", "playedagents", "PlayedAgent")
 
 @pytest.fixture
 async def client(api):
-    third_party_crds.install(api.rest, [badges.custom(str(AGENTS), AGENTS.kind)])
+    third_party_crds.install(api.rest, [declared_kinds.custom(str(AGENTS), AGENTS.kind)])
     client = Client(HttpTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock()))
     yield client
     await client.close()

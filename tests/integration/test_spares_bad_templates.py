@@ -1,7 +1,7 @@
 """Invalid templates admitted by a laxer CRD affect no other template."""
 
 import pytest
-from tests.builders.yards import TEMPLATES, YARD
+from tests.builders.spares_env import ENV_LABEL, TEMPLATES
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
@@ -39,61 +39,61 @@ def lax_definition(api, node_templates, eventually):
     eventually(lambda: not is_let_in(api.rest), "the strict definition is served again")
 
 
-def test_a_bad_template_breaks_only_itself(lax_definition, yard, operator):
-    yard.spares(3)
-    senseless = {"matchExpressions": [{"key": YARD, "operator": "Foo"}]}
-    bad = yard.template("bad", 1, selector=senseless, priority=9)
-    unreadable = yard.template("unreadable", 1, template=["not", "a", "template"], priority=9)
-    good = yard.template("good", 2)
+def test_a_bad_template_breaks_only_itself(lax_definition, spares_env, operator):
+    spares_env.spares(3)
+    senseless = {"matchExpressions": [{"key": ENV_LABEL, "operator": "Foo"}]}
+    bad = spares_env.template("bad", 1, selector=senseless, priority=9)
+    unreadable = spares_env.template("unreadable", 1, template=["not", "a", "template"], priority=9)
+    good = spares_env.template("good", 2)
     operator("spares")
 
-    yard.until_owned(good, 2)
+    spares_env.wait_for_owned(good, 2)
 
-    yard.until_condition(bad, "ReconcileSuccess", "False", "ReconcileError")
-    assert yard.condition(good, "Sufficient") == ("True", "SufficientNodes")
+    spares_env.wait_for_condition(bad, "ReconcileSuccess", "False", "ReconcileError")
+    assert spares_env.condition(good, "Sufficient") == ("True", "SufficientNodes")
     for name in (bad, unreadable):
-        (event, *_) = yard.until_told(name, "InvalidTemplate")
+        (event, *_) = spares_env.wait_for_event(name, "InvalidTemplate")
         assert event["type"] == "Warning"
-        assert yard.owned(name) == []
+        assert spares_env.owned(name) == []
 
 
-def test_a_bad_template_that_is_mended_is_served_like_any_other(lax_definition, yard, operator):
-    yard.spares(1)
-    web = yard.template("web", 1, template="nonsense")
+def test_a_bad_template_that_is_mended_is_served_like_any_other(lax_definition, spares_env, operator):
+    spares_env.spares(1)
+    web = spares_env.template("web", 1, template="nonsense")
     operator("spares")
-    yard.until_told(web, "InvalidTemplate")
+    spares_env.wait_for_event(web, "InvalidTemplate")
 
-    yard.change(web, template={"metadata": {"labels": {"team": "mended"}}})
+    spares_env.change(web, template={"metadata": {"labels": {"team": "mended"}}})
 
-    yard.until_owned(web, 1)
+    spares_env.wait_for_owned(web, 1)
 
 
-def test_a_bad_template_can_be_deleted(lax_definition, yard, operator, eventually):
-    web = yard.template("web", 1)
+def test_a_bad_template_can_be_deleted(lax_definition, spares_env, operator, eventually):
+    web = spares_env.template("web", 1)
     operator("spares")
-    yard.until_condition(web, "Sufficient", "False", "NoSpareNodesFound")
-    yard.change(web, nodes=-3)
-    yard.until_condition(web, "ReconcileSuccess", "False", "ReconcileError")
+    spares_env.wait_for_condition(web, "Sufficient", "False", "NoSpareNodesFound")
+    spares_env.change(web, nodes=-3)
+    spares_env.wait_for_condition(web, "ReconcileSuccess", "False", "ReconcileError")
 
-    yard.delete(web)
+    spares_env.delete(web)
 
-    eventually(lambda: yard.see(web) is None, "the template is gone")
+    eventually(lambda: spares_env.get_template(web) is None, "the template is gone")
 
 
 def test_a_template_that_cannot_be_read_any_more_can_be_deleted_and_its_nodes_stay_as_they_are(
-    lax_definition, yard, operator, eventually
+    lax_definition, spares_env, operator, eventually
 ):
-    name = yard.spare("one")
+    name = spares_env.spare("one")
     operator("spares")
-    web = yard.template("web", 1, releasePolicy="Release")
-    yard.until_owned(web, 1)
-    yard.change(web, template="nonsense")
-    yard.until_told(web, "InvalidTemplate")
-    before = yard.get(name)["metadata"]["labels"]
+    web = spares_env.template("web", 1, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 1)
+    spares_env.change(web, template="nonsense")
+    spares_env.wait_for_event(web, "InvalidTemplate")
+    before = spares_env.get_node(name)["metadata"]["labels"]
 
-    yard.delete(web)
+    spares_env.delete(web)
 
-    eventually(lambda: yard.see(web) is None, "the template is gone")
-    (event,) = yard.until_told(web, "Abandoned")
+    eventually(lambda: spares_env.get_template(web) is None, "the template is gone")
+    (event,) = spares_env.wait_for_event(web, "Abandoned")
     assert "its nodes are unchanged" in event["note"]
-    assert yard.get(name)["metadata"]["labels"] == before
+    assert spares_env.get_node(name)["metadata"]["labels"] == before

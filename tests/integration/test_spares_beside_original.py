@@ -49,89 +49,91 @@ def nyallocator(api):
     nyallocator.go()
 
 
-def observing(yard, template):
-    conditions = yard.see(template).get("status", {}).get("conditions", ())
+def observing(spares_env, template):
+    conditions = spares_env.get_template(template).get("status", {}).get("conditions", ())
     return [each for each in conditions if each["type"] == "Observing"]
 
 
-def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(yard, operator, nyallocator, eventually):
+def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(
+    spares_env, operator, nyallocator, eventually
+):
     nyallocator.lead(seconds=120)
-    yard.spares(2)
-    web = yard.template("web", 2)
-    yard.until_settled()
-    before = {name: version for name, version in yard.versions().items() if name != web}
+    spares_env.spares(2)
+    web = spares_env.template("web", 2)
+    spares_env.wait_until_nodes_ready()
+    before = {name: version for name, version in spares_env.versions().items() if name != web}
     running = operator("spares")
 
-    (event, *_) = yard.until_told(web, "ReplacedOperatorRunning")
+    (event, *_) = spares_env.wait_for_event(web, "ReplacedOperatorRunning")
 
     assert "nyallocator (nyallocator-7d9f_1) is still running: nothing is written" in event["note"]
     assert f"scale its Deployment in namespace {names.ORIGINAL_NAMESPACE} to 0" in event["note"]
-    (condition,) = eventually(lambda: observing(yard, web), "the template says so")
+    (condition,) = eventually(lambda: observing(spares_env, web), "the template says so")
     assert (condition["status"], condition["reason"]) == ("True", "ReplacedOperatorRunning")
     assert condition["message"] == event["note"]
-    assert {name: version for name, version in yard.versions().items() if name != web} == before
-    assert yard.see(web)["metadata"]["generation"] == 1
-    assert "finalizers" not in yard.see(web)["metadata"]
+    assert {name: version for name, version in spares_env.versions().items() if name != web} == before
+    assert spares_env.get_template(web)["metadata"]["generation"] == 1
+    assert "finalizers" not in spares_env.get_template(web)["metadata"]
     assert running.metric("nodeyard_observing", reason="nyallocator (nyallocator-7d9f_1)") == 1
     told = {"create events.events.k8s.io", "patch nodetemplates.nyallocator.cybozu.io"}
-    eventually(lambda: set(running.written()) == told, "the event and the condition are all that is written")
+    eventually(lambda: set(running.write_counts()) == told, "the event and the condition are all that is written")
 
 
-def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator, nyallocator):
+def test_it_begins_at_once_when_the_original_gives_its_lease_back(spares_env, operator, nyallocator):
     nyallocator.lead(seconds=120)
-    yard.spares(2)
-    web = yard.template("web", 2)
+    spares_env.spares(2)
+    web = spares_env.template("web", 2)
     running = operator("spares")
-    yard.until_told(web, "ReplacedOperatorRunning")
+    spares_env.wait_for_event(web, "ReplacedOperatorRunning")
 
     nyallocator.lead(holder="")
 
-    yard.until_owned(web, 2, timeout=15)
+    spares_env.wait_for_owned(web, 2, timeout=15)
     assert running.metric("nodeyard_observing") == 0
-    assert observing(yard, web) == []
+    assert observing(spares_env, web) == []
 
 
-def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(yard, operator, nyallocator):
-    yard.spares(2)
-    web = yard.template("web", 2)
+def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(spares_env, operator, nyallocator):
+    spares_env.spares(2)
+    web = spares_env.template("web", 2)
     nyallocator.lead(seconds=120)
     operator("spares")
-    yard.until_told(web, "ReplacedOperatorRunning")
+    spares_env.wait_for_event(web, "ReplacedOperatorRunning")
     nyallocator.lead(seconds=3, holder="nyallocator-7d9f_2")
 
-    yard.until_owned(web, 2)
+    spares_env.wait_for_owned(web, 2)
 
 
-def test_a_last_renewal_before_the_original_dies_is_waited_for_and_no_longer(yard, operator, nyallocator):
+def test_a_last_renewal_before_the_original_dies_is_waited_for_and_no_longer(spares_env, operator, nyallocator):
     """Lease renewals do not enqueue; they are read when the lease would have expired."""
-    yard.spares(2)
-    web = yard.template("web", 2)
+    spares_env.spares(2)
+    web = spares_env.template("web", 2)
     nyallocator.lead(seconds=12)
     operator("spares")
-    yard.until_told(web, "ReplacedOperatorRunning", timeout=11)
+    spares_env.wait_for_event(web, "ReplacedOperatorRunning", timeout=11)
     nyallocator.lead(seconds=3)
 
-    yard.until_owned(web, 2, timeout=40)
+    spares_env.wait_for_owned(web, 2, timeout=40)
 
 
-def test_told_to_take_over_it_writes_beside_a_living_original(yard, operator, nyallocator):
+def test_told_to_take_over_it_writes_beside_a_living_original(spares_env, operator, nyallocator):
     nyallocator.lead()
-    yard.spares(2)
-    web = yard.template("web", 2)
+    spares_env.spares(2)
+    web = spares_env.template("web", 2)
     operator("spares", take_over=True)
 
-    yard.until_owned(web, 2)
+    spares_env.wait_for_owned(web, 2)
 
 
-def test_told_to_observe_it_writes_nothing_but_its_lease(yard, operator, eventually):
-    yard.spares(2)
-    yard.template("web", 2)
-    yard.until_settled()
-    before = yard.versions()
-    running = operator("spares", observe=True).leading()
+def test_told_to_observe_it_writes_nothing_but_its_lease(spares_env, operator, eventually):
+    spares_env.spares(2)
+    spares_env.template("web", 2)
+    spares_env.wait_until_nodes_ready()
+    before = spares_env.versions()
+    running = operator("spares", observe=True).wait_until_leading()
 
     eventually(lambda: running.metric("nodeyard_observing", reason="--observe") == 1, "it observes")
     eventually(lambda: running.metric("nodeyard_plan_actions") == 3, "it has planned two claims and a finalizer")
 
-    assert running.written() == {}
-    assert yard.versions() == before
+    assert running.write_counts() == {}
+    assert spares_env.versions() == before

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.builders.yards import NODES, labels, taints
+from tests.builders.spares_env import NODES, labels, taints
 
 from nodeyard.capabilities.spares import names
 from nodeyard.kube.names import ZONE

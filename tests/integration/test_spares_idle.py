@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from tests.builders.yards import labels
+from tests.builders.spares_env import labels
 
 from nodeyard.capabilities.spares import names
 from nodeyard.testing.operators import SHORT
@@ -12,65 +12,71 @@ from nodeyard.testing.session import MERGE
 PLANS = "nodeyard_plan_seconds_count"
 
 
-def heartbeat(yard, name, moment):
+def heartbeat(spares_env, name, moment):
     at = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "", "lastHeartbeatTime": at}
-    yard.rest.call("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": [ready]}}, content_type=MERGE)
+    spares_env.rest.call(
+        "PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": [ready]}}, content_type=MERGE
+    )
 
 
-def test_an_operator_that_starts_on_what_is_done_writes_nothing(yard, operator, eventually):
-    yard.spares(6)
+def test_an_operator_that_starts_on_what_is_done_writes_nothing(spares_env, operator, eventually):
+    spares_env.spares(6)
     first = operator("spares")
-    web = yard.template("web", 3)
-    yard.until_owned(web, 3)
-    eventually(lambda: sum(names.SPARE_LABEL in labels(node) for node in yard.all()) == 3, "the others are labelled")
-    yard.until_settled()
+    web = spares_env.template("web", 3)
+    spares_env.wait_for_owned(web, 3)
+    eventually(
+        lambda: sum(names.SPARE_LABEL in labels(node) for node in spares_env.all()) == 3, "the others are labelled"
+    )
+    spares_env.wait_until_nodes_ready()
     first.stop()
-    before = yard.versions()
+    before = spares_env.versions()
 
-    second = operator("spares").leading()
+    second = operator("spares").wait_until_leading()
     eventually(lambda: second.metric("nodeyard_reconciles_total", result="settled") >= 1, "it has made a pass")
 
-    assert second.written() == {}
-    assert yard.versions() == before
+    assert second.write_counts() == {}
+    assert spares_env.versions() == before
 
 
-def test_heartbeats_cause_no_plan_and_no_write(yard, operator, eventually):
-    nodes = yard.spares(4)
+def test_heartbeats_cause_no_plan_and_no_write(spares_env, operator, eventually):
+    nodes = spares_env.spares(4)
     running = operator("spares", lease=replace(SHORT, duration=60))  # one that comes back is a reason to plan
-    web = yard.template("web", 2)
-    yard.until_owned(web, 2)
-    yard.until_told(web, "Claimed")
-    eventually(lambda: sum(names.SPARE_LABEL in labels(node) for node in yard.all()) == 2, "the others are labelled")
-    yard.until_settled()
-    plans, written = rest(running, eventually), running.written()
+    web = spares_env.template("web", 2)
+    spares_env.wait_for_owned(web, 2)
+    spares_env.wait_for_event(web, "Claimed")
+    eventually(
+        lambda: sum(names.SPARE_LABEL in labels(node) for node in spares_env.all()) == 2, "the others are labelled"
+    )
+    spares_env.wait_until_nodes_ready()
+    plans, written = rest(running, eventually), running.write_counts()
 
     now = datetime.now(UTC)
     for beat in range(1, 11):
         for name in nodes:
-            heartbeat(yard, name, now + timedelta(seconds=10 * beat))
+            heartbeat(spares_env, name, now + timedelta(seconds=10 * beat))
     # A change that is planned with and leads to nothing: whatever came before it has been looked at too.
-    yard.patch(nodes[0], {"metadata": {"labels": {"mark": "after"}}})
+    spares_env.patch(nodes[0], {"metadata": {"labels": {"mark": "after"}}})
     eventually(lambda: running.metric(PLANS) > plans, "the mark is planned with")
 
     assert rest(running, eventually) == plans + 1
-    assert running.written() == written
+    assert running.write_counts() == written
 
 
-def test_a_shortage_that_lasts_is_told_once_however_many_spares_arrive(yard, operator, eventually):
+def test_a_shortage_that_lasts_is_told_once_however_many_spares_arrive(spares_env, operator, eventually):
     running = operator("spares")
-    web, other = yard.template("web", 4, priority=2), yard.template("other", 2)
-    (short,) = yard.until_told(web, "NoSpareNodesFound")
-    yard.until_told(other, "HighPriorityNodeTemplateExists")
+    web, other = spares_env.template("web", 4, priority=2), spares_env.template("other", 2)
+    (short,) = spares_env.wait_for_event(web, "NoSpareNodesFound")
+    spares_env.wait_for_event(other, "HighPriorityNodeTemplateExists")
     for number in range(3):
-        yard.spare(f"s{number}")
-        yard.until_owned(web, number + 1)
+        spares_env.spare(f"s{number}")
+        spares_env.wait_for_owned(web, number + 1)
     rest(running, eventually)
 
-    assert yard.events(web, "NoSpareNodesFound") == [short]
-    (held,) = yard.events(other, "HighPriorityNodeTemplateExists")
+    assert spares_env.events(web, "NoSpareNodesFound") == [short]
+    (held,) = spares_env.events(other, "HighPriorityNodeTemplateExists")
     assert not held.get("series")
-    eventually(lambda: times(yard.events(web, "Claimed")) == 3, "each claim is told once")
+    eventually(lambda: times(spares_env.events(web, "Claimed")) == 3, "each claim is told once")
 
 
 def times(events):

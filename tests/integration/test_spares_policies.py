@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.builders.yards import YARD, labels
+from tests.builders.spares_env import ENV_LABEL, labels
 
 from nodeyard.capabilities.spares.names import RECORD_DIGEST
 from nodeyard.capabilities.spares.planning.record import digest_of
@@ -118,40 +118,42 @@ def test_an_administrator_creates_nodes_with_the_label(http, guarded, kubelet):
 # without the policy
 
 
-def test_a_node_that_merely_carries_the_label_gets_no_restricted_labels_and_no_place(yard, operator, eventually):
+def test_a_node_that_merely_carries_the_label_gets_no_restricted_labels_and_no_place(spares_env, operator, eventually):
     vault = "node-restriction.kubernetes.io/vault"
-    claimed = yard.spare("claimed")
+    claimed = spares_env.spare("claimed")
     operator("spares")
-    web = yard.template("web", 1, template={"metadata": {"labels": {vault: "true", "team": "web"}}})
-    yard.until_owned(web, 1)
-    assert labels(yard.get(claimed))[vault] == "true"
+    web = spares_env.template("web", 1, template={"metadata": {"labels": {vault: "true", "team": "web"}}})
+    spares_env.wait_for_owned(web, 1)
+    assert labels(spares_env.get_node(claimed))[vault] == "true"
 
-    intruder = yard.node("a-intruder", **{LABEL: web})
+    intruder = spares_env.node("a-intruder", **{LABEL: web})
 
-    yard.until_told(web, "NotAdopted")
-    eventually(lambda: yard.see(web)["status"].get("refusals") == {"NotAdopted": 1}, "the status counts it")
-    assert yard.see(web)["status"]["currentNodes"] == 1
-    assert labels(yard.get(intruder)).keys().isdisjoint({vault, "team"})
+    spares_env.wait_for_event(web, "NotAdopted")
+    eventually(
+        lambda: spares_env.get_template(web)["status"].get("refusals") == {"NotAdopted": 1}, "the status counts it"
+    )
+    assert spares_env.get_template(web)["status"]["currentNodes"] == 1
+    assert labels(spares_env.get_node(intruder)).keys().isdisjoint({vault, "team"})
 
-    yard.change(web, nodes=2)
+    spares_env.change(web, nodes=2)
 
-    yard.until_owned(web, 2)
-    eventually(lambda: labels(yard.get(intruder)).get("team") == "web", "it is adopted")
-    assert vault not in labels(yard.get(intruder))
-    yard.until_told(web, "RestrictedLabelsWithheld")
+    spares_env.wait_for_owned(web, 2)
+    eventually(lambda: labels(spares_env.get_node(intruder)).get("team") == "web", "it is adopted")
+    assert vault not in labels(spares_env.get_node(intruder))
+    spares_env.wait_for_event(web, "RestrictedLabelsWithheld")
 
 
 def test_a_record_that_a_kubelet_forges_wins_no_restricted_labels_and_no_place(
-    api, yard, operator, eventually, http, kubelet
+    api, spares_env, operator, eventually, http, kubelet
 ):
     vault = "node-restriction.kubernetes.io/vault"
     operator("spares")
-    web = yard.template("web", 1, template={"metadata": {"labels": {vault: "true", "team": "web"}}})
-    yard.spare("claimed")
-    yard.until_owned(web, 1)
+    web = spares_env.template("web", 1, template={"metadata": {"labels": {vault: "true", "team": "web"}}})
+    spares_env.spare("claimed")
+    spares_env.wait_for_owned(web, 1)
     name, headers = kubelet
     record = json.dumps({"template": web, "labels": {LABEL: web}})
-    own = {LABEL: web, YARD: yard.name}
+    own = {LABEL: web, ENV_LABEL: spares_env.name}
     metadata = {"name": name, "labels": own, "annotations": {RECORD: record}}
     if api.is_real:
         # The seal is out of its reach: NodeRestriction, which the embedded server does not have.
@@ -160,15 +162,17 @@ def test_a_record_that_a_kubelet_forges_wins_no_restricted_labels_and_no_place(
 
     assert http.post("/api/v1/nodes", {"metadata": metadata}, headers=headers).status == 201
 
-    yard.until_told(web, "NotAdopted")
-    yard.change(web, nodes=2)
-    yard.until_owned(web, 2)
-    eventually(lambda: labels(yard.get(name)).get("team") == "web", "it is adopted")
+    spares_env.wait_for_event(web, "NotAdopted")
+    spares_env.change(web, nodes=2)
+    spares_env.wait_for_owned(web, 2)
+    eventually(lambda: labels(spares_env.get_node(name)).get("team") == "web", "it is adopted")
     for forged in (record, None):
         change = {"metadata": {"annotations": {RECORD: forged}}}
         assert http.patch(f"/api/v1/nodes/{name}", change, MERGE, headers=headers).status == 200
         eventually(
-            lambda: json.loads(yard.get(name)["metadata"].get("annotations", {}).get(RECORD, "{}")).get("adopted"),
+            lambda: json.loads(spares_env.get_node(name)["metadata"].get("annotations", {}).get(RECORD, "{}")).get(
+                "adopted"
+            ),
             "the record says again that it was adopted",
         )
-        assert vault not in labels(yard.get(name))
+        assert vault not in labels(spares_env.get_node(name))

@@ -1,7 +1,7 @@
 """Release: nodes are cordoned, emptied, restored, and spare again."""
 
 import pytest
-from tests.builders.yards import NODES, NOT_READY, PODS, SPARE, labels, taints
+from tests.builders.spares_env import NODES, NOT_READY, PODS, SPARE, labels, taints
 
 from nodeyard.capabilities.spares import names
 from nodeyard.kube.names import MIRRORED_NODE
@@ -9,7 +9,7 @@ from nodeyard.plan.brake import parse_limit
 from nodeyard.testing.session import MERGE
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-HELD = "yard.test/held"
+HELD = "env.test/held"
 MAYBE = {"key": names.SPARE_TAINT, "value": "maybe", "effect": "PreferNoSchedule"}
 
 
@@ -26,262 +26,272 @@ def is_cordoned(node):
 
 
 @pytest.fixture
-def budget(yard):
-    """A PodDisruptionBudget that blocks evictions of the yard's pods until it is deleted."""
-    name = f"{yard.name}-budget"
-    spec = {"minAvailable": 1, "selector": {"matchLabels": {"yard.test/name": yard.name}}}
+def budget(spares_env):
+    """A PodDisruptionBudget that blocks evictions of the spares_env's pods until it is deleted."""
+    name = f"{spares_env.name}-budget"
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"env.test/name": spares_env.name}}}
     kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
-    yard.rest.create({**kind, "metadata": {"name": name, "namespace": "default"}, "spec": spec})
+    spares_env.rest.create({**kind, "metadata": {"name": name, "namespace": "default"}, "spec": spec})
     yield name
-    if any(each["metadata"]["name"] == name for each in yard.rest.get(BUDGETS)["items"]):
-        yard.rest.call("DELETE", f"{BUDGETS}/{name}")
+    if any(each["metadata"]["name"] == name for each in spares_env.rest.get(BUDGETS)["items"]):
+        spares_env.rest.call("DELETE", f"{BUDGETS}/{name}")
 
 
-def test_a_lowered_count_gives_a_node_back_as_it_was_once_its_pods_are_gone(yard, operator, eventually):
-    name = yard.spare("one", taint=MAYBE, team="before")
+def test_a_lowered_count_gives_a_node_back_as_it_was_once_its_pods_are_gone(spares_env, operator, eventually):
+    name = spares_env.spare("one", taint=MAYBE, team="before")
     operator("spares")
-    eventually(lambda: names.SPARE_LABEL in labels(yard.get(name)), "the spare is labelled")
-    before = shape(yard.get(name))
-    web = yard.template("web", 1, releasePolicy="Release")
-    yard.until_owned(web, 1)
-    assert labels(yard.get(name))["team"] == "web"
-    pod = yard.pod("busy", name)
+    eventually(lambda: names.SPARE_LABEL in labels(spares_env.get_node(name)), "the spare is labelled")
+    before = shape(spares_env.get_node(name))
+    web = spares_env.template("web", 1, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 1)
+    assert labels(spares_env.get_node(name))["team"] == "web"
+    pod = spares_env.pod("busy", name)
 
-    yard.change(web, nodes=0)
+    spares_env.change(web, nodes=0)
 
-    eventually(lambda: is_cordoned(yard.get(name)), "the node is cordoned")
-    yard.until_told(web, "WaitingForPods")
-    assert labels(yard.get(name))[names.TEMPLATE_LABEL] == web
-    yard.rest.call("DELETE", f"{PODS}/{pod}")
-    yard.until_owned(web, 0)
-    eventually(lambda: shape(yard.get(name)) == before, "the node is as it was, without the taint of its cordon")
-    assert taints(yard.get(name))[names.SPARE_TAINT] == ("maybe", "PreferNoSchedule")
-    yard.until_told(web, "Released")
+    eventually(lambda: is_cordoned(spares_env.get_node(name)), "the node is cordoned")
+    spares_env.wait_for_event(web, "WaitingForPods")
+    assert labels(spares_env.get_node(name))[names.TEMPLATE_LABEL] == web
+    spares_env.rest.call("DELETE", f"{PODS}/{pod}")
+    spares_env.wait_for_owned(web, 0)
+    eventually(
+        lambda: shape(spares_env.get_node(name)) == before, "the node is as it was, without the taint of its cordon"
+    )
+    assert taints(spares_env.get_node(name))[names.SPARE_TAINT] == ("maybe", "PreferNoSchedule")
+    spares_env.wait_for_event(web, "Released")
 
 
-def test_pods_are_evicted_after_a_time_but_never_against_their_budget(yard, operator, budget, eventually):
+def test_pods_are_evicted_after_a_time_but_never_against_their_budget(spares_env, operator, budget, eventually):
     operator("spares")
-    name = yard.spare("one")
-    web = yard.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 1})
-    yard.until_owned(web, 1)
-    yard.pod("guarded", name)
-    eventually(lambda: yard.rest.get(f"{BUDGETS}/{budget}").get("status", {}).get("expectedPods") == 1, "it counts")
+    name = spares_env.spare("one")
+    web = spares_env.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 1})
+    spares_env.wait_for_owned(web, 1)
+    spares_env.pod("guarded", name)
+    eventually(
+        lambda: spares_env.rest.get(f"{BUDGETS}/{budget}").get("status", {}).get("expectedPods") == 1, "it counts"
+    )
 
-    yard.change(web, nodes=0)
+    spares_env.change(web, nodes=0)
 
-    (failed, *_) = yard.until_told(web, "EvictedFailed")
+    (failed, *_) = spares_env.wait_for_event(web, "EvictedFailed")
     assert "disruption budget" in failed["note"]
-    assert len(yard.owned(web)) == 1
-    yard.rest.call("DELETE", f"{BUDGETS}/{budget}")
-    yard.until_owned(web, 0, timeout=40)
-    assert taints(yard.get(name))[names.SPARE_TAINT] == ("true", "NoSchedule")
-    assert not is_cordoned(yard.get(name))
+    assert len(spares_env.owned(web)) == 1
+    spares_env.rest.call("DELETE", f"{BUDGETS}/{budget}")
+    spares_env.wait_for_owned(web, 0, timeout=40)
+    assert taints(spares_env.get_node(name))[names.SPARE_TAINT] == ("true", "NoSchedule")
+    assert not is_cordoned(spares_env.get_node(name))
 
 
-def test_nodes_that_mirror_a_leaf_count_for_no_template_and_none_is_given_back_for_them(yard, operator):
-    name = yard.spare("one")
-    web = yard.template("web", 1, releasePolicy="Release")
+def test_nodes_that_mirror_a_leaf_count_for_no_template_and_none_is_given_back_for_them(spares_env, operator):
+    name = spares_env.spare("one")
+    web = spares_env.template("web", 1, releasePolicy="Release")
     theirs = {names.TEMPLATE_LABEL: web, MIRRORED_NODE: "true"}
-    mirror = yard.node("mirror", **theirs)
+    mirror = spares_env.node("mirror", **theirs)
     operator("spares")
 
-    yard.until_condition(web, "Sufficient", "True", "SufficientNodes")
-    yard.change(web, nodes=2)
-    yard.until_condition(web, "Sufficient", "False", "NoSpareNodesFound")
+    spares_env.wait_for_condition(web, "Sufficient", "True", "SufficientNodes")
+    spares_env.change(web, nodes=2)
+    spares_env.wait_for_condition(web, "Sufficient", "False", "NoSpareNodesFound")
 
-    assert yard.see(web)["status"]["nodes"] == [name]
-    assert not is_cordoned(yard.get(name))
-    assert labels(yard.get(mirror)).items() >= theirs.items()
+    assert spares_env.get_template(web)["status"]["nodes"] == [name]
+    assert not is_cordoned(spares_env.get_node(name))
+    assert labels(spares_env.get_node(mirror)).items() >= theirs.items()
 
 
-def test_a_count_raised_again_keeps_the_node(yard, operator, eventually):
+def test_a_count_raised_again_keeps_the_node(spares_env, operator, eventually):
     operator("spares")
-    name = yard.spare("one")
-    web = yard.template("web", 1, releasePolicy="Release")
-    yard.until_owned(web, 1)
-    yard.pod("busy", name)
-    yard.change(web, nodes=0)
-    eventually(lambda: is_cordoned(yard.get(name)), "the node is cordoned")
+    name = spares_env.spare("one")
+    web = spares_env.template("web", 1, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 1)
+    spares_env.pod("busy", name)
+    spares_env.change(web, nodes=0)
+    eventually(lambda: is_cordoned(spares_env.get_node(name)), "the node is cordoned")
 
-    yard.change(web, nodes=1)
+    spares_env.change(web, nodes=1)
 
-    eventually(lambda: not is_cordoned(yard.get(name)), "the node is kept")
-    assert names.RELEASE not in yard.get(name)["metadata"]["annotations"]
-    assert labels(yard.get(name))[names.TEMPLATE_LABEL] == web
+    eventually(lambda: not is_cordoned(spares_env.get_node(name)), "the node is kept")
+    assert names.RELEASE not in spares_env.get_node(name)["metadata"]["annotations"]
+    assert labels(spares_env.get_node(name))[names.TEMPLATE_LABEL] == web
 
 
-def test_a_deleted_template_gives_its_nodes_back_before_it_goes(yard, operator, eventually):
+def test_a_deleted_template_gives_its_nodes_back_before_it_goes(spares_env, operator, eventually):
     operator("spares")
-    ours, theirs = yard.spare("ours"), yard.spare("theirs")
-    web = yard.template("web", 2, releasePolicy="Release")
-    yard.until_owned(web, 2)
-    yard.patch(theirs, {"spec": {"unschedulable": True}})
+    ours, theirs = spares_env.spare("ours"), spares_env.spare("theirs")
+    web = spares_env.template("web", 2, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 2)
+    spares_env.patch(theirs, {"spec": {"unschedulable": True}})
 
-    yard.delete(web)
+    spares_env.delete(web)
 
-    eventually(lambda: is_cordoned(yard.get(ours)), "the node is cordoned")
-    assert yard.see(web)["metadata"]["finalizers"] == [names.FINALIZER]
-    eventually(lambda: yard.see(web) is None, "the template is gone")
+    eventually(lambda: is_cordoned(spares_env.get_node(ours)), "the node is cordoned")
+    assert spares_env.get_template(web)["metadata"]["finalizers"] == [names.FINALIZER]
+    eventually(lambda: spares_env.get_template(web) is None, "the template is gone")
     for name in (ours, theirs):
-        node = yard.get(name)
+        node = spares_env.get_node(name)
         assert names.TEMPLATE_LABEL not in labels(node)
         assert "team" not in labels(node)
         assert taints(node)[SPARE["key"]] == ("true", "NoSchedule")
-    assert not is_cordoned(yard.get(ours))
-    assert is_cordoned(yard.get(theirs))
+    assert not is_cordoned(spares_env.get_node(ours))
+    assert is_cordoned(spares_env.get_node(theirs))
 
 
-def test_a_deleted_template_that_retains_lets_its_nodes_go_as_they_are(yard, operator, eventually):
+def test_a_deleted_template_that_retains_lets_its_nodes_go_as_they_are(spares_env, operator, eventually):
     operator("spares")
-    name = yard.spare("one")
-    web = yard.template("web", 1)
-    yard.until_owned(web, 1)
+    name = spares_env.spare("one")
+    web = spares_env.template("web", 1)
+    spares_env.wait_for_owned(web, 1)
 
-    yard.delete(web)
+    spares_env.delete(web)
 
-    eventually(lambda: yard.see(web) is None, "the template is gone")
-    node = yard.get(name)
+    eventually(lambda: spares_env.get_template(web) is None, "the template is gone")
+    node = spares_env.get_node(name)
     assert names.TEMPLATE_LABEL not in labels(node)
     assert labels(node)["team"] == "web"
     assert names.SPARE_TAINT not in taints(node)
 
 
 @pytest.fixture
-def stuck(yard):
+def stuck(spares_env):
     """`stuck(node)`: a terminating pod on this node whose end no kubelet confirms."""
     names_made = []
 
     def make(node):
-        name = yard.pod("stuck", node)
+        name = spares_env.pod("stuck", node)
         names_made.append(name)
-        yard.rest.call("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": [HELD]}}, content_type=MERGE)
-        yard.rest.call("DELETE", f"{PODS}/{name}?gracePeriodSeconds=1")
+        spares_env.rest.call("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": [HELD]}}, content_type=MERGE)
+        spares_env.rest.call("DELETE", f"{PODS}/{name}?gracePeriodSeconds=1")
         return name
 
     yield make
     for name in names_made:
-        yard.rest.call("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": None}}, content_type=MERGE)
+        spares_env.rest.call("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": None}}, content_type=MERGE)
 
 
-def test_a_dead_node_is_given_back_though_its_pod_is_never_seen_to_end(yard, operator, stuck):
-    name = yard.spare("one")
+def test_a_dead_node_is_given_back_though_its_pod_is_never_seen_to_end(spares_env, operator, stuck):
+    name = spares_env.spare("one")
     operator("spares")
-    web = yard.template("web", 1, releasePolicy="Release")
-    yard.until_owned(web, 1)
+    web = spares_env.template("web", 1, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 1)
     stuck(name)
-    yard.change(web, nodes=0)
-    yard.until_told(web, "WaitingForPods")
+    spares_env.change(web, nodes=0)
+    spares_env.wait_for_event(web, "WaitingForPods")
 
     unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": ""}
-    yard.rest.call("PATCH", f"{NODES}/{name}/status", {"status": {"conditions": [unknown]}}, content_type=MERGE)
+    spares_env.rest.call("PATCH", f"{NODES}/{name}/status", {"status": {"conditions": [unknown]}}, content_type=MERGE)
 
-    yard.until_owned(web, 0)
-    assert taints(yard.get(name))[names.SPARE_TAINT] == ("true", "NoSchedule")
+    spares_env.wait_for_owned(web, 0)
+    assert taints(spares_env.get_node(name))[names.SPARE_TAINT] == ("true", "NoSchedule")
 
 
 @pytest.mark.parametrize("way", ["field", "annotation"])
-def test_a_paused_template_is_left_alone_and_others_are_not(yard, operator, way):
-    yard.spares(4)
-    still, other = yard.template("still", 0), yard.template("other", 0)
+def test_a_paused_template_is_left_alone_and_others_are_not(spares_env, operator, way):
+    spares_env.spares(4)
+    still, other = spares_env.template("still", 0), spares_env.template("other", 0)
     if way == "field":
-        yard.change(still, paused=True)
+        spares_env.change(still, paused=True)
     else:
-        yard.annotate(still, paused="true")
+        spares_env.annotate(still, paused="true")
     operator("spares")
-    yard.change(still, nodes=1)
-    yard.change(other, nodes=2)
+    spares_env.change(still, nodes=1)
+    spares_env.change(other, nodes=2)
 
-    yard.until_owned(other, 2)
-    yard.until_condition(still, "Sufficient", "False", "Paused")
-    assert yard.owned(still) == []
+    spares_env.wait_for_owned(other, 2)
+    spares_env.wait_for_condition(still, "Sufficient", "False", "Paused")
+    assert spares_env.owned(still) == []
 
     if way == "field":
-        yard.change(still, paused=False)
+        spares_env.change(still, paused=False)
     else:
-        yard.annotate(still, paused="false")
-    yard.until_owned(still, 1)
+        spares_env.annotate(still, paused="false")
+    spares_env.wait_for_owned(still, 1)
 
 
-def test_the_brake_holds_a_large_release_until_somebody_approves(yard, operator, eventually):
+def test_the_brake_holds_a_large_release_until_somebody_approves(spares_env, operator, eventually):
     running = operator("spares", limit=parse_limit("2,10%"))
-    yard.spares(5)
-    web = yard.template("web", 3, releasePolicy="Release")
-    yard.until_owned(web, 3)
+    spares_env.spares(5)
+    web = spares_env.template("web", 3, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 3)
 
-    yard.change(web, nodes=0)
+    spares_env.change(web, nodes=0)
 
     held = eventually(lambda: running.held.get(names.KEY), "the plan is held")
-    other = yard.template("other", 1)
-    yard.until_owned(other, 1)
-    assert not any(is_cordoned(node) for node in yard.owned(web))
+    other = spares_env.template("other", 1)
+    spares_env.wait_for_owned(other, 1)
+    assert not any(is_cordoned(node) for node in spares_env.owned(web))
     assert running.held[names.KEY].id == held.id
-    yard.annotate(web, approve=held.id)
-    eventually(lambda: all(is_cordoned(node) for node in yard.owned(web)), "the nodes are cordoned")
-    yard.until_owned(web, 0)
+    spares_env.annotate(web, approve=held.id)
+    eventually(lambda: all(is_cordoned(node) for node in spares_env.owned(web)), "the nodes are cordoned")
+    spares_env.wait_for_owned(web, 0)
     assert not running.held
 
 
-def test_one_approval_is_for_the_whole_release_its_evictions_and_a_restart_included(yard, operator, eventually):
+def test_one_approval_is_for_the_whole_release_its_evictions_and_a_restart_included(spares_env, operator, eventually):
     first = operator("spares", limit=parse_limit("2,10%"))
-    nodes = yard.spares(4)
-    web = yard.template("web", 4, releasePolicy="Release", release={"evictAfterSeconds": 2})
-    yard.until_owned(web, 4)
+    nodes = spares_env.spares(4)
+    web = spares_env.template("web", 4, releasePolicy="Release", release={"evictAfterSeconds": 2})
+    spares_env.wait_for_owned(web, 4)
     for name in nodes:
-        yard.pod(f"a-{name}", name)
-        yard.pod(f"b-{name}", name)
-    yard.change(web, nodes=0)
+        spares_env.pod(f"a-{name}", name)
+        spares_env.pod(f"b-{name}", name)
+    spares_env.change(web, nodes=0)
     held = eventually(lambda: first.held.get(names.KEY), "the plan is held")
-    (told,) = yard.until_told(web, "NeedsApproval")
+    (told,) = spares_env.wait_for_event(web, "NeedsApproval")
     assert f"nodeyard approve {held.id}" in told["note"]
 
-    yard.annotate(web, approve=held.id)
-    eventually(lambda: any(is_cordoned(node) for node in yard.owned(web)), "the release has begun")
+    spares_env.annotate(web, approve=held.id)
+    eventually(lambda: any(is_cordoned(node) for node in spares_env.owned(web)), "the release has begun")
     first.kill()
     second = operator("spares", limit=parse_limit("2,10%"))
 
-    yard.until_owned(web, 0, timeout=40)
+    spares_env.wait_for_owned(web, 0, timeout=40)
     assert not second.held
-    assert yard.events(web, "NeedsApproval") == [told]
-    assert all(taints(yard.get(name))[names.SPARE_TAINT] for name in nodes)
+    assert spares_env.events(web, "NeedsApproval") == [told]
+    assert all(taints(spares_env.get_node(name))[names.SPARE_TAINT] for name in nodes)
 
 
-def test_the_brake_holds_a_taint_that_evicts_from_many_nodes(yard, operator, eventually):
+def test_the_brake_holds_a_taint_that_evicts_from_many_nodes(spares_env, operator, eventually):
     running = operator("spares", limit=parse_limit("2,10%"))
-    yard.spares(3)
-    web = yard.template("web", 3)
-    nodes = yard.until_owned(web, 3)
+    spares_env.spares(3)
+    web = spares_env.template("web", 3)
+    nodes = spares_env.wait_for_owned(web, 3)
 
     evicting = {"key": "reserved", "value": "web", "effect": "NoExecute"}
-    yard.change(web, template={"spec": {"taints": [evicting]}})
+    spares_env.change(web, template={"spec": {"taints": [evicting]}})
 
     held = eventually(lambda: running.held.get(names.KEY), "the plan is held")
-    assert not any("reserved" in taints(node) for node in yard.owned(web))
-    yard.annotate(web, approve=held.id)
-    eventually(lambda: all("reserved" in taints(node) for node in yard.owned(web)), "the nodes are tainted")
-    assert len(yard.owned(web)) == len(nodes)
+    assert not any("reserved" in taints(node) for node in spares_env.owned(web))
+    spares_env.annotate(web, approve=held.id)
+    eventually(lambda: all("reserved" in taints(node) for node in spares_env.owned(web)), "the nodes are tainted")
+    assert len(spares_env.owned(web)) == len(nodes)
 
 
-def test_a_mistaken_selector_disowns_nothing_unasked_and_a_mended_one_takes_nodes_back(yard, operator, eventually):
+def test_a_mistaken_selector_disowns_nothing_unasked_and_a_mended_one_takes_nodes_back(
+    spares_env, operator, eventually
+):
     running = operator("spares", limit=parse_limit("2,10%"))
-    nodes = yard.spares(3)
-    web = yard.template("web", 3)
-    yard.until_owned(web, 3)
-    other = yard.spare("other", mistaken="yes")
-    before = {name: shape(yard.get(name)) for name in nodes}
+    nodes = spares_env.spares(3)
+    web = spares_env.template("web", 3)
+    spares_env.wait_for_owned(web, 3)
+    other = spares_env.spare("other", mistaken="yes")
+    before = {name: shape(spares_env.get_node(name)) for name in nodes}
 
-    yard.change(web, selector={"matchLabels": {"mistaken": "yes"}})
+    spares_env.change(web, selector={"matchLabels": {"mistaken": "yes"}})
 
     held = eventually(lambda: running.held.get(names.KEY), "the plan is held")
-    yard.until_told(web, "NeedsApproval")
-    yard.until_condition(web, "Sufficient", "True", "SufficientNodes")
-    assert {node["metadata"]["name"] for node in yard.owned(web)} == set(nodes)
-    yard.annotate(web, approve=held.id)
-    eventually(lambda: [node["metadata"]["name"] for node in yard.owned(web)] == [other], "the others are disowned")
-    assert all(names.RECORD in yard.get(name)["metadata"]["annotations"] for name in nodes)
+    spares_env.wait_for_event(web, "NeedsApproval")
+    spares_env.wait_for_condition(web, "Sufficient", "True", "SufficientNodes")
+    assert {node["metadata"]["name"] for node in spares_env.owned(web)} == set(nodes)
+    spares_env.annotate(web, approve=held.id)
+    eventually(
+        lambda: [node["metadata"]["name"] for node in spares_env.owned(web)] == [other], "the others are disowned"
+    )
+    assert all(names.RECORD in spares_env.get_node(name)["metadata"]["annotations"] for name in nodes)
 
     absent = {"key": "mistaken", "operator": "DoesNotExist"}
-    yard.change(web, selector={"matchLabels": {"mistaken": None}, "matchExpressions": [absent]})
+    spares_env.change(web, selector={"matchLabels": {"mistaken": None}, "matchExpressions": [absent]})
 
-    eventually(lambda: {name: shape(yard.get(name)) for name in nodes} == before, "the nodes are as they were")
-    yard.until_owned(web, 3)
-    yard.until_told(web, "TakenBack")
+    eventually(
+        lambda: {name: shape(spares_env.get_node(name)) for name in nodes} == before, "the nodes are as they were"
+    )
+    spares_env.wait_for_owned(web, 3)
+    spares_env.wait_for_event(web, "TakenBack")

@@ -1,7 +1,7 @@
 """The generated ClusterRole is sufficient and minimal, and missing permissions are reported."""
 
 import pytest
-from tests.builders.yards import labels
+from tests.builders.spares_env import labels
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.controller import SPARES
@@ -18,69 +18,71 @@ def without(resource, verb):
     return [rule for rule in chosen if rule["verbs"]]
 
 
-def test_without_the_right_to_change_nodes_it_says_so_and_changes_none(yard, operator):
-    yard.spares(2)
-    web = yard.template("web", 2)
+def test_without_the_right_to_change_nodes_it_says_so_and_changes_none(spares_env, operator):
+    spares_env.spares(2)
+    web = spares_env.template("web", 2)
     running = operator("spares", rules=without("nodes", "patch"))
 
-    yard.until_condition(web, "ReconcileSuccess", "False", "ReconcileError")
+    spares_env.wait_for_condition(web, "ReconcileSuccess", "False", "ReconcileError")
 
-    (condition,) = [each for each in yard.see(web)["status"]["conditions"] if each["type"] == "ReconcileSuccess"]
+    (condition,) = [
+        each for each in spares_env.get_template(web)["status"]["conditions"] if each["type"] == "ReconcileSuccess"
+    ]
     assert 'cannot patch resource "nodes"' in condition["message"]
-    (event, *_) = yard.until_told(web, "ClaimedFailed")
+    (event, *_) = spares_env.wait_for_event(web, "ClaimedFailed")
     assert 'cannot patch resource "nodes"' in event["note"]
     assert running.refused() == ["patch nodes"]
-    assert yard.owned(web) == []
+    assert spares_env.owned(web) == []
 
 
-def test_events_that_are_refused_for_want_of_a_right_fail_a_test(yard, api, eventually, monkeypatch):
+def test_events_that_are_refused_for_want_of_a_right_fail_a_test(spares_env, api, eventually, monkeypatch):
     rules = without("events", "create")
     monkeypatch.setattr(operators.rbac, "rules", lambda _capability, **_options: rules)
     told = []
     started = operators.Operators(api, told.append)
     running = started("spares")
-    yard.spares(1)
-    yard.until_owned(yard.template("web", 1), 1)
+    spares_env.spares(1)
+    spares_env.wait_for_owned(spares_env.template("web", 1), 1)
     eventually(running.refused, "an event is refused")
     started.close()
 
     assert told == [f"not allowed by the declared rights: {running.identity}: create events.events.k8s.io"]
 
 
-def test_without_the_right_to_evict_the_rest_goes_on(yard, operator):
-    yard.spares(2)
+def test_without_the_right_to_evict_the_rest_goes_on(spares_env, operator):
+    spares_env.spares(2)
     operator("spares", rules=without("pods/eviction", "create"))
-    web = yard.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})
-    (node,) = yard.until_owned(web, 1)
-    yard.pod("stuck", node["metadata"]["name"])
-    yard.change(web, nodes=0)
+    web = spares_env.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})
+    (node,) = spares_env.wait_for_owned(web, 1)
+    spares_env.pod("stuck", node["metadata"]["name"])
+    spares_env.change(web, nodes=0)
 
-    (event, *_) = yard.until_told(web, "EvictedFailed")
+    (event, *_) = spares_env.wait_for_event(web, "EvictedFailed")
 
     assert 'cannot create resource "pods/eviction"' in event["note"]
-    other = yard.template("other", 1)
-    yard.until_owned(other, 1)
-    assert labels(yard.get(node["metadata"]["name"]))[names.TEMPLATE_LABEL] == web
+    other = spares_env.template("other", 1)
+    spares_env.wait_for_owned(other, 1)
+    assert labels(spares_env.get_node(node["metadata"]["name"]))[names.TEMPLATE_LABEL] == web
 
 
 def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as_can_be(
-    yard, audited, operator, eventually
+    spares_env, audited, operator, eventually
 ):
     """Run a template through every action."""
     audit = audited(SPARES)
     operator("spares")
-    (name,) = yard.spares(1)
-    web = yard.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})
-    yard.until_owned(web, 1)
+    (name,) = spares_env.spares(1)
+    web = spares_env.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})
+    spares_env.wait_for_owned(web, 1)
     for _ in range(2):
         # Repaired twice in the same words: the second time the event is counted, which is a patch.
-        yard.patch(name, {"metadata": {"labels": {"team": "drifted"}}})
-        eventually(lambda: labels(yard.get(name))["team"] == "web", "the drift is repaired")
-        yard.until_told(web, "Updated")
-    eventually(lambda: any(each.get("series") for each in yard.events(web, "Updated")), "the event is counted")
-    yard.pod("busy", name)
-    yard.delete(web)
-    eventually(lambda: yard.see(web) is None, "the template is gone")
+        spares_env.patch(name, {"metadata": {"labels": {"team": "drifted"}}})
+        eventually(lambda: labels(spares_env.get_node(name))["team"] == "web", "the drift is repaired")
+        spares_env.wait_for_event(web, "Updated")
+    eventually(lambda: any(each.get("series") for each in spares_env.events(web, "Updated")), "the event is counted")
+    spares_env.pod("busy", name)
+    spares_env.delete(web)
+    eventually(lambda: spares_env.get_template(web) is None, "the template is gone")
 
     assert audit.needless() == set()
     assert audit.beyond() == set()
@@ -94,13 +96,13 @@ def told(api):
     return told, operators.Operators(api, told.append)
 
 
-def test_a_right_that_is_used_and_not_declared_fails_the_test(api, yard, told, monkeypatch, eventually):
+def test_a_right_that_is_used_and_not_declared_fails_the_test(api, spares_env, told, monkeypatch, eventually):
     said, start = told
     rules = without("nodes", "patch")
     monkeypatch.setattr(operators.rbac, "rules", lambda _capability, **_options: rules)
-    yard.spares(1)
+    spares_env.spares(1)
     running = start("spares")
-    yard.template("web", 1)
+    spares_env.template("web", 1)
     eventually(running.refused, "something is refused")
 
     start.close()

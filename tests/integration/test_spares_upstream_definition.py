@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from tests.builders.yards import TEMPLATES, labels
+from tests.builders.spares_env import TEMPLATES, labels
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
@@ -83,36 +83,40 @@ def upstream_definition(api, node_templates, eventually):
     eventually(lambda: knows_priority_default(api.rest), "ours is served again")
 
 
-def test_templates_are_served_and_their_status_has_what_the_definition_knows(upstream_definition, yard, operator):
-    yard.spares(3)
+def test_templates_are_served_and_their_status_has_what_the_definition_knows(upstream_definition, spares_env, operator):
+    spares_env.spares(3)
     operator("spares")
-    web = yard.template("web", 2, priority=1)
+    web = spares_env.template("web", 2, priority=1)
 
-    yard.until_owned(web, 2)
+    spares_env.wait_for_owned(web, 2)
 
-    status = yard.see(web)["status"]
+    status = spares_env.get_template(web)["status"]
     assert set(status) == {"conditions", "currentNodes", "reconcileInfo"}
-    assert yard.condition(web, "Sufficient") == ("True", "SufficientNodes")
+    assert spares_env.condition(web, "Sufficient") == ("True", "SufficientNodes")
 
 
-def test_fields_that_the_definition_drops_are_not_sent_again_and_again(upstream_definition, yard, operator, eventually):
-    nodes = yard.spares(4)
+def test_fields_that_the_definition_drops_are_not_sent_again_and_again(
+    upstream_definition, spares_env, operator, eventually
+):
+    nodes = spares_env.spares(4)
     running = operator("spares")
-    web = yard.template("web", 2, priority=1)
-    yard.until_owned(web, 2)
-    eventually(lambda: sum(names.SPARE_LABEL in labels(node) for node in yard.all()) == 2, "the others are labelled")
-    yard.until_settled()
+    web = spares_env.template("web", 2, priority=1)
+    spares_env.wait_for_owned(web, 2)
+    eventually(
+        lambda: sum(names.SPARE_LABEL in labels(node) for node in spares_env.all()) == 2, "the others are labelled"
+    )
+    spares_env.wait_until_nodes_ready()
     written = at_rest(running, eventually)
 
     for mark in ("first", "second"):
         plans = running.metric("nodeyard_plan_seconds_count")
-        yard.patch(nodes[3], {"metadata": {"labels": {"mark": mark}}})
+        spares_env.patch(nodes[3], {"metadata": {"labels": {"mark": mark}}})
         eventually(lambda before=plans: running.metric("nodeyard_plan_seconds_count") > before, "it is planned with")
     # What only a dropped field would tell: the nodes change, their number does not.
-    (name, _) = (node["metadata"]["name"] for node in yard.owned(web))
-    yard.rest.call("DELETE", f"/api/v1/nodes/{name}")
-    eventually(lambda: len(yard.owned(web)) == 2, "another takes its place")
-    yard.until_owned(web, 2)
+    (name, _) = (node["metadata"]["name"] for node in spares_env.owned(web))
+    spares_env.rest.call("DELETE", f"/api/v1/nodes/{name}")
+    eventually(lambda: len(spares_env.owned(web)) == 2, "another takes its place")
+    spares_env.wait_for_owned(web, 2)
 
     after = at_rest(running, eventually)
     statuses = f"patch {names.PLURAL}.{names.GROUP}"
@@ -159,27 +163,27 @@ def original_policy(api, eventually):
 
 
 def test_a_claim_that_the_originals_policy_refuses_is_told_by_its_name_and_made_soon_after_it_has_gone(
-    upstream_definition, original_policy, yard, operator, eventually
+    upstream_definition, original_policy, spares_env, operator, eventually
 ):
-    yard.spares(1)
+    spares_env.spares(1)
     operator("spares")
-    web = yard.template("web", 1, priority=1)
+    web = spares_env.template("web", 1, priority=1)
 
-    eventually(lambda: yard.condition(web, "Blocked") == ("True", "AdmissionDenied"), "the denial is told")
+    eventually(lambda: spares_env.condition(web, "Blocked") == ("True", "AdmissionDenied"), "the denial is told")
 
-    (blocked,) = [each for each in yard.see(web)["status"]["conditions"] if each["type"] == "Blocked"]
+    (blocked,) = [each for each in spares_env.get_template(web)["status"]["conditions"] if each["type"] == "Blocked"]
     assert "deny-edit-nyallocator-label" in blocked["message"]
-    assert yard.owned(web) == []
+    assert spares_env.owned(web) == []
     original_policy()
-    yard.until_owned(web, 1)
-    eventually(lambda: yard.condition(web, "Blocked") == ("", ""), "the denial is told no more")
+    spares_env.wait_for_owned(web, 1)
+    eventually(lambda: spares_env.condition(web, "Blocked") == ("", ""), "the denial is told no more")
 
 
 def at_rest(running, eventually):
     seen = []
 
     def is_at_rest():
-        seen.append(running.written())
+        seen.append(running.write_counts())
         return len(seen) >= 10 and all(each == seen[-1] for each in seen[-6:])
 
     eventually(is_at_rest, "nothing is written any more")

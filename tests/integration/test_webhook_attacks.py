@@ -23,9 +23,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.builders.estates import WEBHOOKS, Estate, owner_of, pod_body, unique
-from tests.builders.guards import SECRET, VALIDATING, ask, discard
+from tests.builders.affinity_env import WEBHOOKS, AffinityEnv, owner_of, pod_body, unique
 from tests.builders.reviews import question
+from tests.builders.rule_webhooks import SECRET, VALIDATING, ask, discard
 
 from nodeyard.admission.server import LIMITS, STRANGE_AT_ONCE
 from nodeyard.testing.ports import LOOPBACK, free_port
@@ -52,9 +52,9 @@ EVENTS = "/apis/events.k8s.io/v1/events"
 class Attacked:
     """An operator in a process of its own, and a tenant whose pods have to keep to a class."""
 
-    def __init__(self, api, estate):
+    def __init__(self, api, affinity):
         self.api = api
-        self.estate = estate
+        self.estate = affinity
         self.ports = {name: free_port() for name in ("health", "metrics", "webhook")}
         self._process = None
 
@@ -144,15 +144,15 @@ def timed(action):
 
 
 @pytest.fixture(scope="module")
-def attacked(api, affinity_kinds):
+def attacked(api, affinity_crds):
     with ExitStack() as ending:
         # The certificate in the Secret may be for others.
         discard(api.rest, SECRET)
-        estate = Estate(api)
-        ending.callback(estate.unregister)
-        attacked = Attacked(api, estate)
+        affinity = AffinityEnv(api)
+        ending.callback(affinity.unregister)
+        attacked = Attacked(api, affinity)
         ending.enter_context(attacked.running())
-        ending.callback(estate.close)
+        ending.callback(affinity.close)
         attacked.prepare()
         yield attacked
 

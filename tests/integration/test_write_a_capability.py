@@ -23,7 +23,7 @@ def page():
 
 
 def test_a_note_is_written_and_told_of(api, operator, eventually, page):
-    operator(page.NOTES_CAPABILITY).leading()
+    operator(page.NOTES_CAPABILITY).wait_until_leading()
     rest = api.rest
     note = {"apiVersion": "notes.example.dev/v1", "kind": "NodeNote", "metadata": {"name": "disk"}}
     rest.create({**note, "spec": {"node": "noted", "text": "replace the disk"}})

@@ -14,9 +14,9 @@ from nodeyard.capabilities.clustertree.planning.ownership import is_mirror_of
 from nodeyard.kube.quantity import parse
 from nodeyard.plan.model import Action, Planned, Verb
 
-from ..builders.trees import (
+from ..builders.tree_state import (
     NOW,
-    Yard,
+    TreeState,
     alive,
     cluster,
     condition,
@@ -26,13 +26,13 @@ from ..builders.trees import (
     lease,
     left_by_kosmos,
     lost,
-    one,
-    party,
+    node_model,
     rejecting,
     root_node,
-    unheard,
+    selector_model,
+    unreached_leaf,
     used,
-    whole,
+    whole_model,
 )
 
 NAMES = ("n1", "n2", "n3", "kosmos-east", "kosmos-a-0", "kosmos-a-1")
@@ -41,10 +41,12 @@ POOLS = ("x", "y", "")
 taints = st.lists(st.sampled_from(["a=1:NoSchedule", "a=2:NoExecute", "b:NoSchedule"]), max_size=2, unique=True)
 labels = st.dictionaries(st.sampled_from(["disk", "team", "kosmos.io/node"]), st.sampled_from(["1", "2"]), max_size=2)
 leaf_models = st.one_of(
-    st.builds(whole, labels=labels, taints=taints),
-    st.builds(one, st.sampled_from(NAMES[:4]), labels=labels, taints=taints),
-    st.builds(lambda name, pool: party(name, pool=pool), st.sampled_from(["a", "b", "A!"]), st.sampled_from(POOLS)),
-    st.builds(lambda name: party(name, {}), st.sampled_from(["a", "b"])),
+    st.builds(whole_model, labels=labels, taints=taints),
+    st.builds(node_model, st.sampled_from(NAMES[:4]), labels=labels, taints=taints),
+    st.builds(
+        lambda name, pool: selector_model(name, pool=pool), st.sampled_from(["a", "b", "A!"]), st.sampled_from(POOLS)
+    ),
+    st.builds(lambda name: selector_model(name, {}), st.sampled_from(["a", "b"])),
 )
 clusters = st.builds(
     lambda those, enable, largest, reserve: cluster(
@@ -88,7 +90,7 @@ leaves = st.one_of(
         st.booleans(),
         st.booleans(),
     ),
-    st.builds(lambda health: unheard(health=health), healths),
+    st.builds(lambda health: unreached_leaf(health=health), healths),
 )
 roots = st.dictionaries(
     st.sampled_from(NAMES),
@@ -108,20 +110,22 @@ def make_root(name: str, kind: str):
     return root_node(name)
 
 
-yards = st.builds(
-    lambda own, state, given_roots: Yard(own, state).with_roots(*(make_root(*each) for each in given_roots.items())),
+tree_states = st.builds(
+    lambda own, state, given_roots: TreeState(own, state).with_roots(
+        *(make_root(*each) for each in given_roots.items())
+    ),
     clusters,
     leaves,
     roots,
 )
 
 
-def check(yard: Yard, planned: Planned, own: str) -> None:
+def check(tree: TreeState, planned: Planned, own: str) -> None:
     """No action concerns a node that is not the Cluster's; two never concern one node in a way that cannot work."""
     for action in planned.plan.actions:
         if action.object.kind != "Node":
             continue
-        node = yard.roots.get(action.object.name)
+        node = tree.roots.get(action.object.name)
         if action.verb is Verb.CREATE:
             assert node is None
         else:
@@ -136,63 +140,63 @@ def check(yard: Yard, planned: Planned, own: str) -> None:
     assert all(each.diff for each in planned.plan.actions if each.verb is not Verb.DELETE)
 
 
-def run(yard: Yard, own: str = "east") -> Yard:
+def run(tree: TreeState, own: str = "east") -> TreeState:
     """Until nothing is to be done."""
     for _ in range(5):
-        planned = yard.plan()
-        check(yard, planned, own)
+        planned = tree.plan()
+        check(tree, planned, own)
         if not planned.plan.actions:
-            return yard
-        yard = yard.after(planned)
+            return tree
+        tree = tree.after(planned)
         if planned.is_final:
-            assert not yard.plan().plan.actions
+            assert not tree.plan().plan.actions
     raise AssertionError(f"does not come to rest: {[each.id for each in planned.plan.actions]}")
 
 
-@given(yards)
-def test_a_plan_comes_to_rest_and_touches_only_its_own(yard):
-    settled = run(yard)
+@given(tree_states)
+def test_a_plan_comes_to_rest_and_touches_only_its_own(tree):
+    settled = run(tree)
 
     assert settled.plan().plan.actions == ()
 
 
-@given(yards, st.lists(st.tuples(clusters, leaves, st.integers(2, 90)), min_size=1, max_size=3))
-def test_so_it_does_however_cluster_and_leaf_change(yard, changes):
+@given(tree_states, st.lists(st.tuples(clusters, leaves, st.integers(2, 90)), min_size=1, max_size=3))
+def test_so_it_does_however_cluster_and_leaf_change(tree, changes):
     for own, state, seconds in changes:
-        yard = run(yard).with_(cluster=own, leaf=state).later(seconds)
+        tree = run(tree).with_(cluster=own, leaf=state).later(seconds)
 
-    settled = run(yard)
+    settled = run(tree)
 
-    foreign = {name: node for name, node in yard.roots.items() if not is_mirror_of(node, "east")}
+    foreign = {name: node for name, node in tree.roots.items() if not is_mirror_of(node, "east")}
     assert {name: settled.roots[name] for name in foreign} == foreign
 
 
-@given(yards, st.lists(st.tuples(clusters, leaves), max_size=2))
-def test_what_is_remembered_of_the_last_plan_changes_nothing(yard, changes):
+@given(tree_states, st.lists(st.tuples(clusters, leaves), max_size=2))
+def test_what_is_remembered_of_the_last_plan_changes_nothing(tree, changes):
     for own, state in changes:
-        yard = run(yard).with_(cluster=own, leaf=state).later(2)
-    warm = yard.plan()
+        tree = run(tree).with_(cluster=own, leaf=state).later(2)
+    warm = tree.plan()
     node_plans._known.clear()
     models._known.clear()
 
-    assert yard.plan() == warm
+    assert tree.plan() == warm
 
 
-@given(yards)
-def test_equal_snapshots_make_equal_plans(yard):
-    assert yard.plan() == yard.plan()
+@given(tree_states)
+def test_equal_snapshots_make_equal_plans(tree):
+    assert tree.plan() == tree.plan()
 
 
-@given(yards)
-def test_every_node_that_is_ours_has_its_lease_and_no_other(yard):
-    leased = {each.name: each.uid for each in node_lease_inputs(yard.seen(), yard.now)}
+@given(tree_states)
+def test_every_node_that_is_ours_has_its_lease_and_no_other(tree):
+    leased = {each.name: each.uid for each in node_lease_inputs(tree.snapshot(), tree.now)}
 
-    assert leased == {name: node.metadata.uid for name, node in yard.roots.items() if is_mirror_of(node, "east")}
+    assert leased == {name: node.metadata.uid for name, node in tree.roots.items() if is_mirror_of(node, "east")}
 
 
 @given(clusters, leaves)
 def test_no_leaf_node_is_counted_twice(own, state):
-    offered = [node.status.capacity.get("cpu", "0") for node in run(Yard(own, state)).roots.values()]
+    offered = [node.status.capacity.get("cpu", "0") for node in run(TreeState(own, state)).roots.values()]
 
     assert sum(parse(each).milli() for each in offered) <= 4000 * len(state.nodes)
 
@@ -200,19 +204,19 @@ def test_no_leaf_node_is_counted_twice(own, state):
 @given(clusters, st.lists(leaf_models, max_size=3), leaves)
 def test_nor_is_it_by_two_clusters_of_one_leaf(own, models_of_earlier, state):
     earlier = cluster("west", *models_of_earlier)
-    first = run(Yard(earlier, state), "west")
+    first = run(TreeState(earlier, state), "west")
 
-    both = run(Yard(own, state, roots=first.roots, earlier_clusters=(earlier,)))
+    both = run(TreeState(own, state, roots=first.roots, earlier_clusters=(earlier,)))
 
     offered = [node.status.capacity.get("cpu", "0") for node in both.roots.values()]
     assert sum(parse(each).milli() for each in offered) <= 4000 * len(state.nodes)
     assert {name: both.roots[name] for name in first.roots} == first.roots
 
 
-@given(yards, st.lists(leaf_models, max_size=3), st.booleans())
-def test_plans_come_to_rest_when_an_elder_comes_and_goes(yard, models_of_earlier, is_whole):
-    earlier = cluster("west", *models_of_earlier, *([whole()] if is_whole else []))
+@given(tree_states, st.lists(leaf_models, max_size=3), st.booleans())
+def test_plans_come_to_rest_when_an_elder_comes_and_goes(tree, models_of_earlier, is_whole):
+    earlier = cluster("west", *models_of_earlier, *([whole_model()] if is_whole else []))
 
-    between = run(run(yard).with_(earlier_clusters=(earlier,)).later(2))
+    between = run(run(tree).with_(earlier_clusters=(earlier,)).later(2))
 
     assert run(between.with_(earlier_clusters=()).later(2)).plan().plan.actions == ()

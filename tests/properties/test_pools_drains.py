@@ -19,7 +19,7 @@ from nodeyard.kube.names import MIRROR_POD, POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.model import Verb
 
-from ..builders.removals import Outcome, World, deployment, member, node, pod
+from ..builders.pool_removal import Outcome, World, deployment, member, node, pod
 
 POOLS = ("gpu", "web")
 POLICIES = ("Drain", "Orphan", "Force")

@@ -25,8 +25,8 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Capability
 
 from ..builders import pools as lattice
+from ..builders.affinity_env import application_body, class_body, definition_body, tenant_body
 from ..builders.affinity_views import AffinityView, registration
-from ..builders.estates import application_body, class_body, definition_body, tenant_body
 from ..builders.profile_views import ProfilesView
 from ..builders.profiles import (
     compute_body,
@@ -39,7 +39,7 @@ from ..builders.profiles import (
 from ..builders.spares import NOW
 from ..builders.tenants import snapshot as tenants_snapshot
 from .test_affinity_inheritance import trees
-from .test_clustertree_plan import yards
+from .test_clustertree_plan import tree_states
 from .test_profiles_resolution import snapshots as nodes
 from .test_spares import worlds
 
@@ -181,9 +181,9 @@ def test_templates_are_explained_as_their_conditions_say(world: Any) -> None:
 
 
 @settings(deadline=None)
-@given(yards)
-def test_leaf_clusters_are_explained_as_their_conditions_say(yard: Any) -> None:
-    check(CLUSTERTREE, yard.seen())
+@given(tree_states)
+def test_leaf_clusters_are_explained_as_their_conditions_say(tree: Any) -> None:
+    check(CLUSTERTREE, tree.snapshot())
 
 
 @settings(deadline=None)

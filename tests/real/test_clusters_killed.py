@@ -1,7 +1,7 @@
 """A leaf that is a real control plane, killed and started again under an operator that watches it."""
 
 import pytest
-from tests.builders import leaves
+from tests.builders import remote_clusters
 from tests.builders.operators import operator, until
 
 from nodeyard.client.api import Client
@@ -19,8 +19,8 @@ async def test_a_leaf_that_is_killed_and_started_again_is_found_again():
     with EmbeddedServer() as root, ControlPlane() as leaf:
         here = Client(HttpTransport(load_config(root.kubeconfig)))
         there = Client(HttpTransport(load_config(leaf.kubeconfig)))
-        await here.create(SECRETS, leaves.secret("oak", "g", leaf.kubeconfig.read_text()))
-        await there.create(NODES, leaves.node("n1"))
+        await here.create(SECRETS, remote_clusters.secret("oak", "g", leaf.kubeconfig.read_text()))
+        await there.create(NODES, remote_clusters.node("n1"))
 
         async def report(**wanted):
             async def is_so():
@@ -32,13 +32,13 @@ async def test_a_leaf_that_is_killed_and_started_again_is_found_again():
 
             return await until(is_so, f"the leaf is reported as {wanted}", timeout=60.0)
 
-        capability, settings = leaves.leaves("g"), {"leader_elect": False}
+        capability, settings = remote_clusters.leaves("g"), {"leader_elect": False}
         async with operator(root.kubeconfig, capability=capability, install_crds=False, settings=settings):
             await report(connected="true", nodes="n1")
             leaf.kill()
             assert (await report(connected="false", nodes="n1"))["error"]
             leaf.start()
-            await there.create(NODES, leaves.node("n2"))
+            await there.create(NODES, remote_clusters.node("n2"))
             await report(connected="true", error="", nodes="n1,n2")
         await here.close()
         await there.close()

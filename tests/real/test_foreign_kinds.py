@@ -12,7 +12,7 @@ from nodeyard.client.resources import NAMESPACES
 from nodeyard.sim import stand_in_crds as stand_ins
 from nodeyard.testing import ControlPlane, third_party_crds
 
-from ..builders.foreign import NAMESPACE, REFUSED_BY_WEBHOOKS, SAMPLES
+from ..builders.third_party_objects import NAMESPACE, REFUSED_BY_WEBHOOKS, SAMPLES
 
 pytestmark = [pytest.mark.real, pytest.mark.asyncio(loop_scope="module")]
 

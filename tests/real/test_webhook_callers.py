@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.builders import guards, labels
+from tests.builders import labels, rule_webhooks
 from tests.builders.operators import fleet as fleet_on
 from tests.builders.operators import operator, until
 from tests.builders.reviews import question
@@ -55,9 +55,9 @@ async def test_it_is_answered_by_its_certificate_and_nobody_else_is(caller):
         webhooks = replace(LOCAL_WEBHOOKS, **trusted)
         async with (
             fleet_on(plane.kubeconfig) as fleet,
-            operator(plane.kubeconfig, capability=guards.GUARDED, webhooks=webhooks) as running,
+            operator(plane.kubeconfig, capability=rule_webhooks.GUARDED, webhooks=webhooks) as running,
         ):
-            await until(lambda: guards.is_registered(fleet.client), "it is registered", PATIENCE)
+            await until(lambda: rule_webhooks.is_registered(fleet.client), "it is registered", PATIENCE)
 
             async def is_asked():
                 try:
@@ -69,6 +69,6 @@ async def test_it_is_answered_by_its_certificate_and_nobody_else_is(caller):
             await until(is_asked, "the API server is answered", PATIENCE)
             asked = running.ports["webhooks"], "/validate/labels/rules", question(object=labels.rule("probe", "blue"))
             for client in (None, caller / "forged.pem"):
-                assert await asyncio.to_thread(guards.received, *asked, client=client) == b""
-            answer = await asyncio.to_thread(guards.received, *asked, client=caller / "caller.pem")
+                assert await asyncio.to_thread(rule_webhooks.received, *asked, client=client) == b""
+            answer = await asyncio.to_thread(rule_webhooks.received, *asked, client=caller / "caller.pem")
             assert answer.startswith(b"HTTP/1.1 200 "), "the same question is answered with the certificate"

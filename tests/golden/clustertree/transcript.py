@@ -24,7 +24,7 @@ from nodeyard.kube.conditions import UNKNOWN
 from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import Planned
 
-from ...builders import trees as build
+from ...builders import tree_state as build
 
 _PASSES = 20
 _STATES = {
@@ -44,34 +44,34 @@ class Stage:
         self.options: dict[str, Any] = {}
         self.nodes: dict[str, dict[str, Any]] = {}
         self.used: dict[str, Any] = {}
-        self.yard = build.Yard(build.cluster(metadata={"finalizers": []}))
+        self.tree = build.TreeState(build.cluster(metadata={"finalizers": []}))
         self.change(scenario)
 
     def change(self, given: dict[str, Any]) -> None:
-        self.yard = self.yard.later(given.get("seconds", 0))
+        self.tree = self.tree.later(given.get("seconds", 0))
         self._change_cluster(given)
         self._change_leaf(given.get("leaf") or {})
         if "earlier" in given:
             models = given["earlier"]
             earlier_clusters = () if models is None else (build.cluster("north", *map(_model, models)),)
-            self.yard = self.yard.with_(earlier_clusters=earlier_clusters)
+            self.tree = self.tree.with_(earlier_clusters=earlier_clusters)
         for name, traits in (given.get("root") or {}).items():
             self._change_root(name, traits)
         if given.get("pods gone"):
-            self.yard = self.yard.with_(pending_pods=())
-        waiting = [build.bound(name, on, self.yard.now) for name, on in (given.get("pods") or {}).items()]
-        self.yard = self.yard.with_(pending_pods=(*self.yard.pending_pods, *waiting))
+            self.tree = self.tree.with_(pending_pods=())
+        waiting = [build.bound(name, on, self.tree.now) for name, on in (given.get("pods") or {}).items()]
+        self.tree = self.tree.with_(pending_pods=(*self.tree.pending_pods, *waiting))
 
     def _change_cluster(self, given: dict[str, Any]) -> None:
-        metadata: dict[str, Any] = {"finalizers": list(self.yard.cluster.metadata.finalizers)}
-        if self.yard.cluster.is_deleting or given.get("delete"):
+        metadata: dict[str, Any] = {"finalizers": list(self.tree.cluster.metadata.finalizers)}
+        if self.tree.cluster.is_deleting or given.get("delete"):
             metadata["deletionTimestamp"] = build.NOW.isoformat()
-        metadata["resourceVersion"] = self.yard.cluster.metadata.resource_version
-        metadata["annotations"] = dict(self.yard.cluster.metadata.annotations)
+        metadata["resourceVersion"] = self.tree.cluster.metadata.resource_version
+        metadata["annotations"] = dict(self.tree.cluster.metadata.annotations)
         self.models = [_model(each) for each in given["models"]] if "models" in given else self.models
         self.options |= given.get("options") or {}
         own = build.cluster("east", *self.models, metadata=metadata, **self.options)
-        self.yard = self.yard.with_(cluster=own)
+        self.tree = self.tree.with_(cluster=own)
 
     def _change_leaf(self, given: dict[str, Any]) -> None:
         for name, traits in (given.get("nodes") or {}).items():
@@ -80,34 +80,34 @@ class Stage:
             del self.nodes[name]
         for name, usage in (given.get("used") or {}).items():
             self.used[name] = build.used(**usage)
-        before = self.yard.leaf
-        health = _health(given.get("it", ""), before.health, self.yard.now)
+        before = self.tree.leaf
+        health = _health(given.get("it", ""), before.health, self.tree.now)
         is_seen = {"answers": True, "": before.is_connected}.get(given.get("it", ""), False)
         nodes = [build.leaf_node(name, **traits) for name, traits in self.nodes.items()]
-        self.yard = self.yard.with_(
+        self.tree = self.tree.with_(
             leaf=build.leaf(*nodes, used=dict(self.used), health=health, is_connected=is_seen, uid="leaf")
         )
 
     def _change_root(self, name: str, traits: Any) -> None:
         if traits == "deleted by hand":
-            self.yard = self.yard.without_root(name)
+            self.tree = self.tree.without_root(name)
         elif traits in ("cordoned by hand", "uncordoned by hand"):
-            node = self.yard.roots[name]
+            node = self.tree.roots[name]
             spec = msgspec.structs.replace(node.spec, unschedulable=traits == "cordoned by hand")
-            self.yard = self.yard.with_roots(msgspec.structs.replace(node, spec=spec))
+            self.tree = self.tree.with_roots(msgspec.structs.replace(node, spec=spec))
         elif traits == "left by Kosmos":
-            self.yard = self.yard.with_roots(build.left_by_kosmos(name))
+            self.tree = self.tree.with_roots(build.left_by_kosmos(name))
         else:
-            self.yard = self.yard.with_roots(build.root_node(name))
+            self.tree = self.tree.with_roots(build.root_node(name))
 
 
 def _model(given: dict[str, Any]) -> Any:
     kind, rest = given["is"], {key: value for key, value in given.items() if key != "is"}
     if kind == "the whole":
-        return build.whole(**rest)
+        return build.whole_model(**rest)
     if kind == "a party":
-        return build.party(rest.pop("name"), rest.pop("selector", None), **rest)
-    return build.one(kind, **rest)
+        return build.selector_model(rest.pop("name"), rest.pop("selector", None), **rest)
+    return build.node_model(kind, **rest)
 
 
 def _health(word: str, before: LeafHealth | None, now: datetime) -> LeafHealth | None:
@@ -124,12 +124,12 @@ def play(scenario: dict[str, Any]) -> str:
     for step in scenario.get("steps", ()):
         stage.change(step)
         lines += ["", *_rest(stage, step["then"])]
-        lines += [line for ref in step.get("why", ()) for line in _why(stage.yard, *ref.split("/"))]
+        lines += [line for ref in step.get("why", ()) for line in _why(stage.tree, *ref.split("/"))]
     return "\n".join(lines) + "\n"
 
 
-def _why(yard: build.Yard, kind: str, name: str, namespace: str = "") -> Iterator[str]:
-    decision = yard.why(kind, name, namespace)
+def _why(tree: build.TreeState, kind: str, name: str, namespace: str = "") -> Iterator[str]:
+    decision = tree.why(kind, name, namespace)
     assert decision is not None
     yield ""
     yield from (f"  | {line}".rstrip() for line in render_decision(decision).splitlines())
@@ -138,19 +138,19 @@ def _why(yard: build.Yard, kind: str, name: str, namespace: str = "") -> Iterato
 def _rest(stage: Stage, title: str) -> Iterator[str]:
     """Reconcile until nothing is left to do; a wait is written once and then skipped, if it ends."""
     yield f"== {title}"
-    start = stage.yard.now
+    start = stage.tree.now
     told: set[str] = set()
     for _ in range(_PASSES):
-        planned = stage.yard.plan()
+        planned = stage.tree.plan()
         for line in _tell(planned):
             if line not in told:
-                yield f"  +{(stage.yard.now - start).total_seconds():g}s  {line}"
+                yield f"  +{(stage.tree.now - start).total_seconds():g}s  {line}"
             told.add(line)
-        stage.yard = stage.yard.after(planned)
+        stage.tree = stage.tree.after(planned)
         if not planned.plan.actions and planned.plan.wake_at is None:
             break
-        stage.yard = stage.yard.with_(now=stage.yard.now if planned.plan.actions else planned.plan.wake_at)
-    yield from _standing(stage.yard)
+        stage.tree = stage.tree.with_(now=stage.tree.now if planned.plan.actions else planned.plan.wake_at)
+    yield from _standing(stage.tree)
 
 
 def _tell(planned: Planned) -> Iterator[str]:
@@ -160,11 +160,11 @@ def _tell(planned: Planned) -> Iterator[str]:
         yield f"Refused: {blocked.facts.text()}"
 
 
-def _standing(yard: build.Yard) -> Iterator[str]:
-    if not yard.cluster.metadata.finalizers:
+def _standing(tree: build.TreeState) -> Iterator[str]:
+    if not tree.cluster.metadata.finalizers:
         yield "  east is not held"
-    leased = {each.name: each.is_alive for each in node_lease_inputs(yard.seen(), yard.now)}
-    for name, node in sorted(yard.roots.items()):
+    leased = {each.name: each.is_alive for each in node_lease_inputs(tree.snapshot(), tree.now)}
+    for name, node in sorted(tree.roots.items()):
         yield f"  {_looks(node) if is_mirror_of(node, 'east') else f'{name} is not ours'}"
         if name in leased and not leased[name]:
             yield "    its lease is left to run out"

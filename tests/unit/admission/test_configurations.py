@@ -2,7 +2,7 @@
 
 import pytest
 from tests.builders import labels
-from tests.builders.guards import GUARDED, complete, guarded, mutating, validating
+from tests.builders.rule_webhooks import GUARDED, complete, guarded, mutating, validating
 
 from nodeyard.admission.client_config import ByUrl
 from nodeyard.admission.configurations import MUTATING, VALIDATING, bundles, configuration, drift

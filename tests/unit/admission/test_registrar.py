@@ -1,8 +1,8 @@
 """What is registered, at which path, and by whom."""
 
 import pytest
-from tests.builders.guards import GUARDED
 from tests.builders.managers import Tap
+from tests.builders.rule_webhooks import GUARDED
 
 from nodeyard.admission.client_config import ByService
 from nodeyard.admission.configurations import VALIDATING, paths

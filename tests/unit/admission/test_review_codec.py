@@ -4,7 +4,7 @@ import base64
 import json
 
 import pytest
-from tests.builders.nested import with_nested
+from tests.builders.nested_json import with_nested
 from tests.builders.reviews import question
 
 from nodeyard.admission import review_codec

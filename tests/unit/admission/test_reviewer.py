@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.builders.guards import guarded, mutating, validating
-from tests.builders.nested import with_nested
+from tests.builders.nested_json import with_nested
 from tests.builders.reviews import question
+from tests.builders.rule_webhooks import guarded, mutating, validating
 
 from nodeyard.admission import review_codec
 from nodeyard.admission.metrics import AdmissionMetrics

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
-from tests.builders import guards
+from tests.builders import rule_webhooks
 from tests.builders.reviews import question
 
 from nodeyard.admission.certificates import BadCertificate, IssuedCertificate
@@ -177,9 +177,11 @@ async def test_where_client_certificates_are_asked_for_only_those_of_api_servers
     for client in (None, files["forged"]):
         with pytest.raises(aiohttp.ClientError):
             await server.ask(certificate, client=client)
-        received = functools.partial(guards.received, server.port, Echo.path, b"{}", client=client)
+        received = functools.partial(rule_webhooks.received, server.port, Echo.path, b"{}", client=client)
         assert await asyncio.gather(*(asyncio.to_thread(received) for _ in range(20))) == [b""] * 20
-    answer = await asyncio.to_thread(guards.received, server.port, Echo.path, b"{}", client=files["kube-apiserver"])
+    answer = await asyncio.to_thread(
+        rule_webhooks.received, server.port, Echo.path, b"{}", client=files["kube-apiserver"]
+    )
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 from tests.builders import labels
-from tests.builders.guards import GUARDED
+from tests.builders.rule_webhooks import GUARDED
 
 from nodeyard.admission.client_config import ByUrl
 from nodeyard.app.manifests import config_files

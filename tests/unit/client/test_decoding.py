@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.builders.nested import with_nested
+from tests.builders.nested_json import with_nested
 
 from nodeyard.client.decoding import Bookmark, EventDecoder, Malformed, Partial, WatchEvent, decode_page
 from nodeyard.client.errors import Expired

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from tests.builders.nested import nested
+from tests.builders.nested_json import nested
 
 from nodeyard.client import errors
 from nodeyard.client.errors import error_from_answer

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders.nested import nested
+from tests.builders.nested_json import nested
 
 from nodeyard.kube.json_depth import MOST_LEVELS, is_cut, shallow
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from tests.builders import labels
-from tests.builders.badges import BADGES
-from tests.builders.guards import GUARDED, guarded, mutating, validating
+from tests.builders.declared_kinds import BADGES
+from tests.builders.rule_webhooks import GUARDED, guarded, mutating, validating
 
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Rule

@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 from tests.builders import labels
-from tests.builders.requests import Asked, Right, asked
+from tests.builders.api_requests import Asked, Right, asked
 from tests.builders.rights import COUNTED, Audit
 
 from nodeyard.kube.names import NAMESPACE

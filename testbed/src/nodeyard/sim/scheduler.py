@@ -20,7 +20,7 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.node_affinity import Affinity, NodeMatcher, node_matcher
 from nodeyard.kube.quantity import NANO
 from nodeyard.kube.resource_list import PODS as POD_SLOTS
-from nodeyard.kube.resource_list import Amounts, add, counted, parsed
+from nodeyard.kube.resource_list import Amounts, add, parse_amounts, round_up
 from nodeyard.kube.taints import is_tolerated, taints_of
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.process.clock import Clock
@@ -181,7 +181,7 @@ def _is_unscheduled(pod: Subject) -> bool:
 
 def amounts_of(resources: Mapping[str, str] | None) -> Amounts:
     """Parse a ResourceList, rounded as schedulers count."""
-    return counted(parsed(resources))
+    return round_up(parse_amounts(resources))
 
 
 def requests_of(pod: Object) -> Amounts:

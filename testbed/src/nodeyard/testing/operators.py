@@ -136,7 +136,7 @@ class Operator(LoopThread):
         until(lambda: not any(check() for check in checks.values()), f"operator {self.identity} is ready")
         return self
 
-    def leading(self) -> Self:
+    def wait_until_leading(self) -> Self:
         """Wait until it leads."""
         until(lambda: self.leads, f"operator {self.identity} leads")
         return self
@@ -159,7 +159,7 @@ class Operator(LoopThread):
         """Return the sum over all series of a metric with these labels."""
         return float(sum(sample.value for sample in self._samples(name, labels)))
 
-    def written(self) -> dict[str, float]:
+    def write_counts(self) -> dict[str, float]:
         """Return the number of write requests sent, by verb and resource, without Leases."""
         counted: dict[str, float] = {}
         for sample in self._samples("nodeyard_client_requests_total", {}):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from tests.builders.estates import class_body
+from tests.builders.affinity_env import class_body
 
 from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics, measure
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot

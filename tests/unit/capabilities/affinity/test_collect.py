@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import msgspec
 import pytest
+from tests.builders.affinity_env import application_body, class_body, definition_body, tenant_body
 from tests.builders.affinity_views import AffinityView, registration
 from tests.builders.applications import api_service
-from tests.builders.estates import application_body, class_body, definition_body, tenant_body
 
 from nodeyard.admission.configurations import VALIDATING
 from nodeyard.capabilities.affinity import keys, names, watched

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.builders.affinity_env import application_body, class_body, definition_body, tenant_body
 from tests.builders.affinity_views import AffinityView
-from tests.builders.estates import application_body, class_body, definition_body, tenant_body
 from tests.builders.placements import body, reference, release
 
 from nodeyard.capabilities.affinity import names

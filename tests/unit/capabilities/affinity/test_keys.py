@@ -6,8 +6,8 @@ import copy
 
 import msgspec
 import pytest
+from tests.builders.affinity_env import application_body, class_body, definition_body, tenant_body
 from tests.builders.affinity_views import AffinityView, registration
-from tests.builders.estates import application_body, class_body, definition_body, tenant_body
 
 from nodeyard.capabilities.affinity import keys, names, watched
 from nodeyard.capabilities.affinity.controller import AFFINITY

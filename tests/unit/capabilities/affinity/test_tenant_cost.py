@@ -1,7 +1,7 @@
 """What a pass over the tenants costs grows with their number, and no faster: counted in steps, not in seconds."""
 
 import pytest
-from tests.builders.costs import steps
+from tests.builders.interpreter_steps import steps
 from tests.builders.tenants import CLASSES, NOW, deleted, planned, secret, settled, snapshot, tenant
 
 from nodeyard.apply.outcome import Outcome

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-from tests.builders.trees import NOW, lease
+from tests.builders.tree_state import NOW, lease
 
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree import names

@@ -7,7 +7,7 @@ from base64 import b64encode
 
 import msgspec
 import pytest
-from tests.builders.leaves import exec_kubeconfig
+from tests.builders.remote_clusters import exec_kubeconfig
 
 from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
 from nodeyard.capabilities.clustertree.types import Cluster

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
-from tests.builders.keepers import Desk, add_node, lease_of, renew_time
-from tests.builders.leaves import Forest
+from tests.builders.lease_loop import LeaseLoopHarness, add_node, lease_of, renew_time
+from tests.builders.remote_clusters import RemoteClusters
 
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree.leases.inputs import NodeLeaseInput
@@ -58,17 +58,17 @@ class RootWire:
 class Grove:
     """A root, leaves, and the loop between them."""
 
-    def __init__(self, clock, root, forest):
+    def __init__(self, clock, root, remotes):
         self.clock = clock
         self.root = connect(root)
         self.client = connect(root)
         self.wire = self.client.transport = RootWire(self.client.transport)
-        self.forest = forest
-        self.desk = Desk()
+        self.forest = remotes
+        self.desk = LeaseLoopHarness()
 
     @asynccontextmanager
     async def keeping(self):
-        async with self.desk.keeping(self.client, self.clock, self.forest.connect):
+        async with self.desk.running(self.client, self.clock, self.forest.connect):
             await self.clock.advance(0)
             yield self.desk
 
@@ -84,15 +84,15 @@ class Grove:
 async def grove(clock):
     root = Server(clock, seed=1)
     await root.start(())
-    forest = Forest(clock)
-    await forest.grow("oak", "elm")
-    yield Grove(clock, root, forest)
-    await forest.fell()
+    remotes = RemoteClusters(clock)
+    await remotes.add("oak", "elm")
+    yield Grove(clock, root, remotes)
+    await remotes.stop()
     await root.stop()
 
 
 async def test_the_first_round_makes_the_lease_and_later_ones_renew_it(grove):
-    grove.desk.give("oak", b"oak first", "kosmos-oak")
+    grove.desk.put("oak", b"oak first", "kosmos-oak")
     async with grove.keeping():
         made = await lease_of(grove.root, "kosmos-oak")
         assert made["spec"]["holderIdentity"] == "kosmos-oak"
@@ -110,7 +110,7 @@ async def test_the_first_round_makes_the_lease_and_later_ones_renew_it(grove):
 
 
 async def test_a_renewal_is_one_request(grove):
-    grove.desk.give("oak", b"oak first", "n1")
+    grove.desk.put("oak", b"oak first", "n1")
     async with grove.keeping():
         await grove.rounds(2)
         before = len(grove.wire.requests)
@@ -119,21 +119,21 @@ async def test_a_renewal_is_one_request(grove):
 
 
 async def test_nothing_is_due_while_all_is_well(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
-        assert desk.marked == ["oak"]
-        first = desk.health("oak")
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
+        assert loop_harness.marked == ["oak"]
+        first = loop_harness.health("oak")
         await grove.rounds(10)
-        assert desk.marked == ["oak"]
-        assert desk.health("oak").renewed_at > first.renewed_at
-        assert desk.health("oak").last_contact > first.last_contact
+        assert loop_harness.marked == ["oak"]
+        assert loop_harness.health("oak").renewed_at > first.renewed_at
+        assert loop_harness.health("oak").last_contact > first.last_contact
 
 
 async def test_a_lease_that_was_there_is_taken_up(grove):
     old = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "another-life"}
     metadata = {"name": "n1", "namespace": LEASE_NAMESPACE, "ownerReferences": [old]}
     await grove.root.create(LEASES, {"metadata": metadata, "spec": {"holderIdentity": "n1"}})
-    grove.desk.give("oak", b"oak first", "n1")
+    grove.desk.put("oak", b"oak first", "n1")
     async with grove.keeping():
         found = await lease_of(grove.root, "n1")
         assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == ["uid-of-n1"]
@@ -141,10 +141,10 @@ async def test_a_lease_that_was_there_is_taken_up(grove):
 
 
 async def test_a_node_that_was_made_anew_owns_its_lease(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         uid = await add_node(grove.root, "n1")
-        desk.change("oak", nodes=(NodeLeaseInput("n1", uid, True),))
+        loop_harness.change("oak", nodes=(NodeLeaseInput("n1", uid, True),))
         await grove.rounds(1.5)
         found = await lease_of(grove.root, "n1")
         assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [uid]
@@ -152,7 +152,7 @@ async def test_a_node_that_was_made_anew_owns_its_lease(grove):
 
 
 async def test_a_lease_that_somebody_deleted_is_made_again(grove):
-    grove.desk.give("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
+    grove.desk.put("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
     async with grove.keeping():
         await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
         await grove.rounds(1.5)
@@ -161,104 +161,104 @@ async def test_a_lease_that_somebody_deleted_is_made_again(grove):
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
 async def test_a_lease_that_went_with_its_node_is_not_made_again_by_who_has_not_heard_of_it(grove, is_made_anew):
-    grove.desk.give("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
+    async with grove.keeping() as loop_harness:
         await grove.root.delete(NODES, "n1")
         await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
         if is_made_anew:
             await add_node(grove.root, "n1")
         await grove.rounds(2.5)
         assert await lease_of(grove.root, "n1") is None
-        assert desk.health("oak").failed == ()
+        assert loop_harness.health("oak").failed == ()
 
 
 async def test_no_lease_is_renewed_for_a_leaf_that_is_cut_off(grove):
     [oak] = [grove.forest.leaves["oak"]]
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         await grove.rounds(2)
-        oak.cut()
+        oak.disconnect()
         before = await renew_time(grove.root, "n1")
-        contact = desk.health("oak").last_contact
+        contact = loop_harness.health("oak").last_contact
         await grove.rounds(1)
-        assert desk.state("oak") is State.FAILING
+        assert loop_harness.state("oak") is State.FAILING
         await grove.rounds(2)
-        assert desk.state("oak") is State.UNREACHABLE
-        assert desk.health("oak").last_contact == contact
-        assert "cut" in desk.health("oak").message
+        assert loop_harness.state("oak") is State.UNREACHABLE
+        assert loop_harness.health("oak").last_contact == contact
+        assert "cut" in loop_harness.health("oak").message
         assert await renew_time(grove.root, "n1") == before
 
 
 async def test_a_leaf_that_is_back_is_renewed_after_two_good_probes(grove):
     oak = grove.forest.leaves["oak"]
-    grove.desk.give("oak", b"oak first", "n1")
-    oak.cut()
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    oak.disconnect()
+    async with grove.keeping() as loop_harness:
         await grove.rounds(3)
-        assert desk.state("oak") is State.UNREACHABLE
+        assert loop_harness.state("oak") is State.UNREACHABLE
         assert await lease_of(grove.root, "n1") is None
-        oak.mend()
+        oak.reconnect()
         await grove.rounds(1)
-        assert (desk.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
+        assert (loop_harness.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
         await grove.rounds(1)
-        assert desk.state("oak") is State.ALIVE
+        assert loop_harness.state("oak") is State.ALIVE
         assert await grove.age("n1") <= 10.0
 
 
 async def test_a_leaf_that_hangs_delays_no_other(grove):
     grove.forest.leaves["oak"].is_hanging = True
-    grove.desk.give("oak", b"oak first", "n1")
-    grove.desk.give("elm", b"elm first", "n2")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    grove.desk.put("elm", b"elm first", "n2")
+    async with grove.keeping() as loop_harness:
         for _ in range(6):
             await grove.rounds(1)
             assert await grove.age("n2") <= 10.0
-        assert (desk.state("oak"), desk.state("elm")) == (State.UNREACHABLE, State.ALIVE)
-        assert desk.health("oak").message == "GET /readyz: no answer in 5 s"
+        assert (loop_harness.state("oak"), loop_harness.state("elm")) == (State.UNREACHABLE, State.ALIVE)
+        assert loop_harness.health("oak").message == "GET /readyz: no answer in 5 s"
 
 
 async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(grove):
     oak = grove.forest.leaves["oak"]
-    grove.desk.give("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
+    async with grove.keeping() as loop_harness:
         await grove.rounds(1)
         oak.tokens = {"second"}
         await grove.rounds(11)
-        assert desk.state("oak") is State.REJECTING
-        assert "401" in desk.health("oak").message
+        assert loop_harness.state("oak") is State.REJECTING
+        assert "401" in loop_harness.health("oak").message
         assert await grove.age("n1") <= 10.0
         await grove.rounds(4)
-        assert (desk.state("oak"), desk.health("oak").is_rejected) == (State.UNREACHABLE, True)
+        assert (loop_harness.state("oak"), loop_harness.health("oak").is_rejected) == (State.UNREACHABLE, True)
         assert await grove.age("n1") > 10.0
 
 
 async def test_another_cluster_that_answers_does_not_speak_for_the_nodes_beyond_the_grace(grove):
-    grove.desk.give("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
+    async with grove.keeping() as loop_harness:
         await grove.rounds(1)
-        desk.change("oak", is_other=True)
+        loop_harness.change("oak", is_other=True)
         await grove.rounds(11)
-        assert desk.state("oak") is State.REJECTING
+        assert loop_harness.state("oak") is State.REJECTING
         assert await grove.age("n1") <= 10.0
         await grove.rounds(4)
-        assert (desk.state("oak"), desk.health("oak").is_rejected) == (State.UNREACHABLE, True)
+        assert (loop_harness.state("oak"), loop_harness.health("oak").is_rejected) == (State.UNREACHABLE, True)
         assert await grove.age("n1") > 10.0
-        desk.change("oak", is_other=False)
+        loop_harness.change("oak", is_other=False)
         await grove.rounds(2)
-        assert desk.state("oak") is State.ALIVE
+        assert loop_harness.state("oak") is State.ALIVE
         assert await grove.age("n1") <= 10.0
 
 
 async def test_a_write_that_waited_for_its_turn_asks_whether_it_may_still_be_sent(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         await grove.rounds(2)
         before = await renew_time(grove.root, "n1")
         # As where the pool of connections is exhausted: the lease is lost while the write waits.
-        grove.wire.queued = desk.gate
+        grove.wire.queued = loop_harness.gate
         await grove.rounds(2)
         assert await renew_time(grove.root, "n1") == before
-        grove.wire.queued, desk.gate.is_open = None, True
+        grove.wire.queued, loop_harness.gate.is_open = None, True
         await grove.rounds(2)
         assert await renew_time(grove.root, "n1") != before
 
@@ -266,149 +266,149 @@ async def test_a_write_that_waited_for_its_turn_asks_whether_it_may_still_be_sen
 async def test_a_grace_that_began_before_we_came_goes_on(grove):
     grove.forest.leaves["oak"].tokens = {"second"}
     began = grove.clock.now() - timedelta(seconds=100)
-    grove.desk.give("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2), rejected_since=began)
-    async with grove.keeping() as desk:
-        assert (desk.state("oak"), desk.health("oak").rejected_since) == (State.REJECTING, began)
+    grove.desk.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2), rejected_since=began)
+    async with grove.keeping() as loop_harness:
+        assert (loop_harness.state("oak"), loop_harness.health("oak").rejected_since) == (State.REJECTING, began)
         await grove.rounds(3)
-        assert (desk.state("oak"), desk.health("oak").rejected_since) == (State.UNREACHABLE, began)
+        assert (loop_harness.state("oak"), loop_harness.health("oak").rejected_since) == (State.UNREACHABLE, began)
 
 
 async def test_rotated_credentials_are_tried_at_once(grove):
     oak = grove.forest.leaves["oak"]
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         oak.tokens = {"second"}
         await grove.rounds(2)
-        assert desk.state("oak") is State.REJECTING
-        desk.change("oak", kubeconfig=b"oak second")
+        assert loop_harness.state("oak") is State.REJECTING
+        loop_harness.change("oak", kubeconfig=b"oak second")
         await grove.clock.advance(0.1)
-        assert desk.state("oak") is State.ALIVE
+        assert loop_harness.state("oak") is State.ALIVE
         assert await grove.age("n1") <= 0.2
 
 
 async def test_kubeconfigs_that_fail_one_after_another_do_not_make_a_leaf_unreachable_sooner(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         await grove.clock.advance(next_round("oak", 0.0) + 0.1)
-        grove.forest.leaves["oak"].cut()
+        grove.forest.leaves["oak"].disconnect()
         for number in range(5):
-            desk.change("oak", kubeconfig=f"oak {number}".encode())
+            loop_harness.change("oak", kubeconfig=f"oak {number}".encode())
             await grove.clock.advance(0.1)
-        assert desk.state("oak") is State.ALIVE
+        assert loop_harness.state("oak") is State.ALIVE
         await grove.rounds(2)
-        assert desk.state("oak") is State.FAILING
+        assert loop_harness.state("oak") is State.FAILING
         await grove.rounds(1)
-        assert desk.state("oak") is State.UNREACHABLE
+        assert loop_harness.state("oak") is State.UNREACHABLE
 
 
 async def test_a_kubeconfig_that_cannot_be_used_counts_as_no_answer(grove):
-    grove.desk.give("oak", b'{"clusters": 7}', "n1")
-    grove.desk.give("elm", b"", "n2")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b'{"clusters": 7}', "n1")
+    grove.desk.put("elm", b"", "n2")
+    async with grove.keeping() as loop_harness:
         await grove.rounds(3)
-        assert desk.state("oak") is State.UNREACHABLE
-        assert desk.health("oak").message.startswith("the kubeconfig is refused")
-        assert (desk.state("elm"), desk.health("elm").message) == (State.UNREACHABLE, "no kubeconfig")
+        assert loop_harness.state("oak") is State.UNREACHABLE
+        assert loop_harness.health("oak").message.startswith("the kubeconfig is refused")
+        assert (loop_harness.state("elm"), loop_harness.health("elm").message) == (State.UNREACHABLE, "no kubeconfig")
 
 
 async def test_a_leaf_that_was_given_up_before_we_came_is_not_renewed_at_once(grove):
-    grove.desk.give("oak", b"oak first", "n1", is_given_up=True)
-    async with grove.keeping() as desk:
-        assert (desk.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
+    grove.desk.put("oak", b"oak first", "n1", is_given_up=True)
+    async with grove.keeping() as loop_harness:
+        assert (loop_harness.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
         await grove.rounds(1.5)
-        assert desk.state("oak") is State.ALIVE
+        assert loop_harness.state("oak") is State.ALIVE
         assert await grove.age("n1") <= 15.0
 
 
 async def test_a_node_that_the_leaf_has_lost_is_not_renewed_and_the_others_are(grove):
-    grove.desk.give("oak", b"oak first", "n1", ("n2", "u2", False))
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1", ("n2", "u2", False))
+    async with grove.keeping() as loop_harness:
         await grove.rounds(2)
         assert await lease_of(grove.root, "n2") is None
         assert await grove.age("n1") <= 10.0
-        assert desk.health("oak").failed == ()
+        assert loop_harness.health("oak").failed == ()
 
 
 async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         # Just after a round: the next is far away.
         await grove.clock.advance(next_round("oak", 0.0) + 0.1)
-        desk.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
+        loop_harness.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
         await grove.clock.advance(0.1)
         assert await grove.age("n2") <= 0.2
 
 
 async def test_when_all_leases_were_renewed_is_told_and_that_they_are_for_the_first_time_is_news(grove):
-    grove.desk.give("oak", b"oak first")
-    async with grove.keeping() as desk:
-        assert (desk.health("oak").renewed_at, desk.marked) == (None, ["oak"])
+    grove.desk.put("oak", b"oak first")
+    async with grove.keeping() as loop_harness:
+        assert (loop_harness.health("oak").renewed_at, loop_harness.marked) == (None, ["oak"])
         await grove.clock.advance(next_round("oak", 0.0) + 0.1)
-        desk.change("oak", nodes=(NodeLeaseInput("n1", "u1", True),))
+        loop_harness.change("oak", nodes=(NodeLeaseInput("n1", "u1", True),))
         await grove.clock.advance(0.1)
-        first = desk.health("oak").renewed_at
-        assert (first is not None, desk.marked) == (True, ["oak"] * 2)
-        desk.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
+        first = loop_harness.health("oak").renewed_at
+        assert (first is not None, loop_harness.marked) == (True, ["oak"] * 2)
+        loop_harness.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
         await grove.clock.advance(0.1)
-        assert desk.health("oak").renewed_at == first
+        assert loop_harness.health("oak").renewed_at == first
         grove.wire.answers["n1"] = 500
         await grove.rounds(2)
-        assert desk.health("oak").renewed_at == first
+        assert loop_harness.health("oak").renewed_at == first
 
 
 async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         await grove.rounds(1)
-        desk.known.drop("oak")
+        loop_harness.known.drop("oak")
         await grove.rounds(1)
         probes, writes = len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)
         await grove.rounds(3)
         assert (len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)) == (probes, writes)
-        assert desk.health("oak") is None
+        assert loop_harness.health("oak") is None
 
 
 @pytest.mark.parametrize("code", [403, 500, 422])
 async def test_a_lease_that_cannot_be_written_concerns_itself_alone(grove, code):
-    grove.desk.give("oak", b"oak first", "n1", "n2")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1", "n2")
+    async with grove.keeping() as loop_harness:
         grove.wire.answers["n1"] = code
         await grove.rounds(2)
-        assert desk.health("oak").failed == (("n1", f"{code} as asked"),)
-        assert (desk.state("oak"), desk.marked) == (State.ALIVE, ["oak", "oak"])
+        assert loop_harness.health("oak").failed == (("n1", f"{code} as asked"),)
+        assert (loop_harness.state("oak"), loop_harness.marked) == (State.ALIVE, ["oak", "oak"])
         assert await grove.age("n2") <= 10.0
         del grove.wire.answers["n1"]
         await grove.rounds(1)
-        assert (desk.health("oak").failed, desk.marked) == ((), ["oak"] * 3)
+        assert (loop_harness.health("oak").failed, loop_harness.marked) == ((), ["oak"] * 3)
         assert await grove.age("n1") <= 10.0
 
 
 async def test_a_lost_answer_is_settled_by_a_look_and_blamed_on_nobody(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         grove.wire.lost.add("n1")
         await grove.rounds(3)
-        assert "the answer was lost" in dict(desk.health("oak").failed)["n1"]
-        assert desk.health("oak").moved == ()
+        assert "the answer was lost" in dict(loop_harness.health("oak").failed)["n1"]
+        assert loop_harness.health("oak").moved == ()
         grove.wire.lost.clear()
         await grove.rounds(1)
-        assert desk.health("oak").failed == ()
+        assert loop_harness.health("oak").failed == ()
         before = len(grove.wire.requests)
         await grove.rounds(2)
         assert grove.wire.requests[before:] == [("PATCH", "n1")] * 2
 
 
 async def test_a_write_that_is_never_answered_ends_with_its_round(grove):
-    grove.desk.give("oak", b"oak first", "n1", "n2")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1", "n2")
+    async with grove.keeping() as loop_harness:
         grove.wire.hanging.add("n1")
         await grove.rounds(3)
-        assert desk.health("oak").failed == (("n1", LATE),)
-        assert (desk.state("oak"), desk.health("oak").moved) == (State.ALIVE, ())
+        assert loop_harness.health("oak").failed == (("n1", LATE),)
+        assert (loop_harness.state("oak"), loop_harness.health("oak").moved) == (State.ALIVE, ())
         assert await grove.age("n2") <= 10.0
         grove.wire.hanging.clear()
         await grove.rounds(2)
-        assert desk.health("oak").failed == ()
+        assert loop_harness.health("oak").failed == ()
         assert await grove.age("n1") <= 10.0
 
 
@@ -419,56 +419,56 @@ async def move(grove, node):
 
 
 async def test_somebody_else_who_renews_is_found_out(grove):
-    grove.desk.give("oak", b"oak first", "n1", "n2")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1", "n2")
+    async with grove.keeping() as loop_harness:
         await grove.clock.advance(3.0)
         for _ in range(3):
             await move(grove, "n1")
             await grove.rounds(1)
-        assert desk.health("oak").moved == ("n1",)
-        assert desk.health("oak").failed == ()
+        assert loop_harness.health("oak").moved == ("n1",)
+        assert loop_harness.health("oak").failed == ()
 
 
 async def test_somebody_else_is_watched_while_we_may_not_write_and_forgotten_when_gone(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         await grove.clock.advance(3.0)
         for _ in range(3):
             await move(grove, "n1")
             await grove.rounds(1)
-        desk.gate.is_open = False
+        loop_harness.gate.is_open = False
         for _ in range(6):
             await move(grove, "n1")
             await grove.rounds(1)
-            assert desk.health("oak").moved == ("n1",)
+            assert loop_harness.health("oak").moved == ("n1",)
         left = await renew_time(grove.root, "n1")
         await grove.rounds(6)
-        assert desk.health("oak").moved == ()
+        assert loop_harness.health("oak").moved == ()
         assert await renew_time(grove.root, "n1") == left
-        desk.gate.is_open = True
+        loop_harness.gate.is_open = True
         await grove.rounds(1)
         assert await grove.age("n1") <= 10.0
 
 
 async def test_a_change_that_renews_nothing_is_no_move(grove):
-    grove.desk.give("oak", b"oak first", "n1")
-    async with grove.keeping() as desk:
+    grove.desk.put("oak", b"oak first", "n1")
+    async with grove.keeping() as loop_harness:
         for number in range(4):
             labels = {"metadata": {"labels": {"touched": str(number)}}}
             await grove.root.patch(LEASES, "n1", labels, LEASE_NAMESPACE)
             await grove.rounds(1)
             assert await grove.age("n1") <= 10.0
-        assert desk.health("oak").moved == ()
+        assert loop_harness.health("oak").moved == ()
 
 
 @pytest.mark.parametrize(("seconds", "is_moved"), [(5, True), (60, False)])
 async def test_a_lease_of_a_node_that_kosmos_made_is_kosmos_while_it_is_fresh(grove, seconds, is_moved):
     renewed = format_rfc3339_micro(grove.clock.now() - timedelta(seconds=seconds))
     await grove.root.create(LEASES, manifest("n1", "u1", renewed))
-    grove.desk.give("oak", b"oak first", ("n1", "u1", True, False))
+    grove.desk.put("oak", b"oak first", ("n1", "u1", True, False))
     grove.desk.gate.is_open = False
-    async with grove.keeping() as desk:
-        assert (desk.health("oak").moved == ("n1",)) is is_moved
+    async with grove.keeping() as loop_harness:
+        assert (loop_harness.health("oak").moved == ("n1",)) is is_moved
         assert await renew_time(grove.root, "n1") == renewed
         await grove.rounds(5)
-        assert desk.health("oak").moved == ()
+        assert loop_harness.health("oak").moved == ()

@@ -8,7 +8,7 @@ from nodeyard.capabilities.clustertree.planning import mirror_policy
 from nodeyard.capabilities.clustertree.snapshot import NodeAddress
 from nodeyard.kube.objects import Taint
 
-from ....builders.trees import grown, leaf_node, one
+from ....builders.tree_state import leaf_node, node_model, settled_state
 
 PAGE = Path(__file__).parents[4] / "docs" / "clustertree.md"
 
@@ -31,7 +31,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "clustertree.md"
     ],
 )
 def test_a_label_that_no_kubelet_may_set_or_by_which_a_node_is_owned_does_not_cross(key):
-    labels = grown(one("n1"), nodes=[leaf_node("n1", **{key: "forged"})]).roots["n1"].metadata.labels
+    labels = settled_state(node_model("n1"), nodes=[leaf_node("n1", **{key: "forged"})]).roots["n1"].metadata.labels
 
     assert labels.get(key) != "forged"
 
@@ -49,7 +49,7 @@ def test_a_label_that_no_kubelet_may_set_or_by_which_a_node_is_owned_does_not_cr
     ],
 )
 def test_a_label_that_a_kubelet_may_set_crosses(key):
-    labels = grown(one("n1"), nodes=[leaf_node("n1", **{key: "v"})]).roots["n1"].metadata.labels
+    labels = settled_state(node_model("n1"), nodes=[leaf_node("n1", **{key: "v"})]).roots["n1"].metadata.labels
 
     assert labels[key] == "v"
 
@@ -66,7 +66,7 @@ def test_a_label_that_a_kubelet_may_set_crosses(key):
     ],
 )
 def test_a_taint_crosses_or_cordons_or_is_left_to_the_root(key, crosses, cordons):
-    node = grown(one("n1"), nodes=[leaf_node("n1", taints=[f"{key}=x:NoSchedule"])]).roots["n1"]
+    node = settled_state(node_model("n1"), nodes=[leaf_node("n1", taints=[f"{key}=x:NoSchedule"])]).roots["n1"]
 
     assert (key in {each.key for each in node.spec.taints}) is crosses
     assert node.spec.unschedulable is cordons

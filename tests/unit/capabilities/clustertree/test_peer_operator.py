@@ -6,7 +6,7 @@ import pytest
 
 from nodeyard.capabilities.clustertree.controller import detect_peer_operator
 
-from ....builders.trees import NOW, alive, cluster, grown, leaf_node, left_by_kosmos
+from ....builders.tree_state import NOW, alive, cluster, leaf_node, left_by_kosmos, settled_state
 
 
 class Seen:
@@ -31,7 +31,7 @@ class Seen:
 
 
 LEFT = left_by_kosmos("kosmos-east")
-OWN = grown(nodes=[leaf_node("n1")]).roots["kosmos-east"]
+OWN = settled_state(nodes=[leaf_node("n1")]).roots["kosmos-east"]
 
 
 def test_leases_that_somebody_else_moves_are_a_living_original():

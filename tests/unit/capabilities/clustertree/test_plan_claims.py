@@ -9,7 +9,20 @@ from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import earlier_clusters, leaf_of
 
 from ....builders.messages import remedies
-from ....builders.trees import NOW, Yard, cluster, grown, leaf, leaf_node, one, party, reasons, refused, unheard, whole
+from ....builders.tree_state import (
+    NOW,
+    TreeState,
+    cluster,
+    leaf,
+    leaf_node,
+    node_model,
+    reasons,
+    refused,
+    selector_model,
+    settled_state,
+    unreached_leaf,
+    whole_model,
+)
 
 LEAF = "a-leaf"
 NODES = (leaf_node("n1", pool="gpu"), leaf_node("n2"))
@@ -24,11 +37,11 @@ def noted(name, since, *models, leaf=LEAF, created=NOW):
 def fresh(*models, earlier_clusters=(), nodes=NODES, **given):
     """A Cluster that was just created."""
     own = cluster("east", *models, metadata={"finalizers": []})
-    return Yard(own, leaf(*nodes, uid=LEAF, **given), earlier_clusters=earlier_clusters)
+    return TreeState(own, leaf(*nodes, uid=LEAF, **given), earlier_clusters=earlier_clusters)
 
 
-def capacity(yard, node):
-    return yard.roots[node].status.capacity["cpu"]
+def capacity(tree, node):
+    return tree.roots[node].status.capacity["cpu"]
 
 
 # the note
@@ -45,37 +58,37 @@ def test_which_leaf_it_mirrors_is_noted_with_the_finalizer_before_the_first_node
 
 
 def test_the_note_stands_for_as_long_as_the_leaf_is_the_same():
-    yard = fresh().settled().later(3600)
+    tree = fresh().settled().later(3600)
 
-    assert reasons(yard.plan()) == []
-    assert reasons(yard.with_(leaf=unheard()).plan()) == []
+    assert reasons(tree.plan()) == []
+    assert reasons(tree.with_(leaf=unreached_leaf()).plan()) == []
 
 
 def test_another_leaf_is_noted_and_one_that_does_not_say_who_it_is_is_not():
-    yard = fresh().settled().later(60)
+    tree = fresh().settled().later(60)
 
-    moved = yard.with_(leaf=leaf(*NODES, uid="b-leaf"))
+    moved = tree.with_(leaf=leaf(*NODES, uid="b-leaf"))
     assert reasons(moved.plan()) == [("east", "ClusterAnnotated")]
     assert moved.settled().cluster.metadata.annotations[names.LEAF] == "b-leaf 2030-01-01T00:01:00.000Z"
-    unnamed = yard.with_(leaf=leaf(*NODES)).settled()
+    unnamed = tree.with_(leaf=leaf(*NODES)).settled()
     assert names.LEAF not in unnamed.cluster.metadata.annotations
 
 
 def test_nodes_that_are_older_than_such_notes_tell_since_when_it_mirrors():
-    yard = grown(nodes=NODES)
-    node = yard.roots["kosmos-east"]
+    tree = settled_state(nodes=NODES)
+    node = tree.roots["kosmos-east"]
     made = msgspec.structs.replace(node.metadata, creation_timestamp=NOW - timedelta(days=9))
-    old = yard.with_roots(msgspec.structs.replace(node, metadata=made)).with_(leaf=leaf(*NODES, uid=LEAF))
+    old = tree.with_roots(msgspec.structs.replace(node, metadata=made)).with_(leaf=leaf(*NODES, uid=LEAF))
 
     assert old.settled().cluster.metadata.annotations[names.LEAF] == "a-leaf 2029-12-23T00:00:00.000Z"
 
 
 def test_the_note_goes_with_the_last_node():
-    yard = fresh().settled()
-    spec = msgspec.structs.replace(yard.cluster.tree, enable=False)
-    off = msgspec.structs.replace(yard.cluster.spec, cluster_tree_options=spec)
+    tree = fresh().settled()
+    spec = msgspec.structs.replace(tree.cluster.tree, enable=False)
+    off = msgspec.structs.replace(tree.cluster.spec, cluster_tree_options=spec)
 
-    ended = yard.with_(cluster=msgspec.structs.replace(yard.cluster, spec=off))
+    ended = tree.with_(cluster=msgspec.structs.replace(tree.cluster, spec=off))
     first = ended.after(ended.plan())
 
     assert leaf_of(first.cluster) == LEAF
@@ -116,13 +129,15 @@ def test_who_does_not_mirror_the_leaf_yet_comes_last_however_old_it_is():
 # what is left
 
 
-@pytest.mark.parametrize("models", [(), (one("n1"),), (party("gpu", pool="gpu"), whole())], ids=["all", "one", "both"])
-@pytest.mark.parametrize("first", [(), (party("all", {}),)], ids=["the whole", "an empty selector"])
+@pytest.mark.parametrize(
+    "models", [(), (node_model("n1"),), (selector_model("gpu", pool="gpu"), whole_model())], ids=["all", "one", "both"]
+)
+@pytest.mark.parametrize("first", [(), (selector_model("all", {}),)], ids=["the whole", "an empty selector"])
 @pytest.mark.parametrize("nodes", [NODES, ()], ids=["nodes", "none yet"])
 def test_of_a_leaf_that_another_has_whole_nothing_is_left(models, first, nodes):
-    yard = fresh(*models, earlier_clusters=(cluster("west", *first),), nodes=nodes)
+    tree = fresh(*models, earlier_clusters=(cluster("west", *first),), nodes=nodes)
 
-    planned = yard.plan()
+    planned = tree.plan()
 
     assert reasons(planned) == []
     assert set(refused(planned)) == {("east", "LeafMirroredByAnother")}
@@ -131,64 +146,68 @@ def test_of_a_leaf_that_another_has_whole_nothing_is_left(models, first, nodes):
 
 
 def test_when_the_first_goes_the_second_has_it_all():
-    yard = fresh(earlier_clusters=(cluster("west"),)).settled()
+    tree = fresh(earlier_clusters=(cluster("west"),)).settled()
 
-    assert capacity(yard.with_(earlier_clusters=()).settled(), "kosmos-east") == "8"
+    assert capacity(tree.with_(earlier_clusters=()).settled(), "kosmos-east") == "8"
 
 
 def test_models_that_select_different_leaf_nodes_stand_beside_each_other():
-    yard = fresh(party("gpu", pool="gpu"), earlier_clusters=(cluster("west", one("n2")),))
+    tree = fresh(selector_model("gpu", pool="gpu"), earlier_clusters=(cluster("west", node_model("n2")),))
 
-    assert refused(yard.plan()) == []
-    assert capacity(yard.settled(), "kosmos-gpu-0") == "4"
+    assert refused(tree.plan()) == []
+    assert capacity(tree.settled(), "kosmos-gpu-0") == "4"
 
 
 def test_the_whole_is_what_is_left_of_it():
-    yard = fresh(earlier_clusters=(cluster("west", one("n2")), cluster("north", party("gpu", pool="none"))))
+    tree = fresh(
+        earlier_clusters=(cluster("west", node_model("n2")), cluster("north", selector_model("gpu", pool="none")))
+    )
 
-    assert refused(yard.plan()) == []
-    assert capacity(yard.settled(), "kosmos-east") == "4"
+    assert refused(tree.plan()) == []
+    assert capacity(tree.settled(), "kosmos-east") == "4"
 
 
 def test_a_party_is_told_of_what_another_cluster_has():
     nodes = (*NODES, leaf_node("n3", pool="gpu"))
-    yard = fresh(party("gpu", pool="gpu"), earlier_clusters=(cluster("west", one("n1")),), nodes=nodes)
+    tree = fresh(selector_model("gpu", pool="gpu"), earlier_clusters=(cluster("west", node_model("n1")),), nodes=nodes)
 
-    (blocked,) = yard.plan().plan.blocked
+    (blocked,) = tree.plan().plan.blocked
 
     assert blocked.facts.text() == (
         "leafModels[0] of Cluster east also selects n1, which Cluster west has; a leaf node counts once"
     )
-    assert capacity(yard.settled(), "kosmos-gpu-0") == "4"
+    assert capacity(tree.settled(), "kosmos-gpu-0") == "4"
 
 
 def test_models_of_another_that_make_no_sense_take_nothing():
-    yard = fresh(
-        earlier_clusters=(cluster("west", party("odd", {"matchExpressions": [{"key": "a", "operator": "Near"}]})),)
+    tree = fresh(
+        earlier_clusters=(
+            cluster("west", selector_model("odd", {"matchExpressions": [{"key": "a", "operator": "Near"}]})),
+        )
     )
 
-    assert capacity(yard.settled(), "kosmos-east") == "8"
+    assert capacity(tree.settled(), "kosmos-east") == "8"
 
 
-@pytest.mark.parametrize("models", [(), (one("n1"),)], ids=["all", "one"])
+@pytest.mark.parametrize("models", [(), (node_model("n1"),)], ids=["all", "one"])
 def test_a_node_that_was_there_stays_as_it_is_and_offers_nothing_until_the_first_is_gone(models):
-    yard = fresh(*models).settled().later(60)
-    (name,) = yard.roots
+    tree = fresh(*models).settled().later(60)
+    (name,) = tree.roots
 
-    second = yard.with_(earlier_clusters=(cluster("west"),)).settled()
+    second = tree.with_(earlier_clusters=(cluster("west"),)).settled()
 
-    before, after = yard.roots[name], second.roots[name]
+    before, after = tree.roots[name], second.roots[name]
     assert set(after.status.capacity.values()) == set(after.status.allocatable.values()) == {"0"}
     assert (after.metadata.labels, after.status.conditions) == (before.metadata.labels, before.status.conditions)
     assert second.with_(earlier_clusters=()).settled().roots[name].status.capacity == before.status.capacity
 
 
 def test_leaf_nodes_of_another_cluster_are_explained():
-    yard = fresh(party("gpu", pool="gpu"), earlier_clusters=(cluster("west", one("n1")),))
+    tree = fresh(selector_model("gpu", pool="gpu"), earlier_clusters=(cluster("west", node_model("n1")),))
 
-    decision = yard.why("Cluster", "east")
+    decision = tree.why("Cluster", "east")
 
     assert (decision.rule, remedies(decision)) == ("LeafMirroredByAnother", ("EditLeafModels",))
     assert {each.name: each.reason for each in decision.candidates} == {"n1": "InOtherCluster", "n2": "NotSelected"}
-    node = yard.why("Node", "kosmos-gpu-0")
+    node = tree.why("Node", "kosmos-gpu-0")
     assert {each.name: each.reason for each in node.candidates} == {"n1": "InOtherCluster", "n2": "NotSelected"}

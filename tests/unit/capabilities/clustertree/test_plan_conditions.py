@@ -11,55 +11,55 @@ from nodeyard.capabilities.clustertree.leases.inputs import node_lease_inputs
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.brake import Limit, brake
 
-from ....builders.trees import (
+from ....builders.tree_state import (
     NOW,
     alive,
     cluster,
     condition,
     failing,
-    grown,
     leaf,
     leaf_node,
     lease,
     left_by_kosmos,
     lost,
-    one,
-    party,
+    node_model,
     reasons,
     refused,
     rejecting,
-    unheard,
+    selector_model,
+    settled_state,
+    unreached_leaf,
 )
 
 THEIRS = Condition(type="Theirs", status="True", last_transition_time=NOW - timedelta(hours=1))
 
 
-def ready(yard, node="kosmos-east"):
-    found = yard.roots[node].condition("Ready")
+def ready(tree, node="kosmos-east"):
+    found = tree.roots[node].condition("Ready")
     return found.status, found.reason
 
 
-def with_condition(yard, name, added):
-    node = yard.roots[name]
+def with_condition(tree, name, added):
+    node = tree.roots[name]
     stand = (*(each for each in node.status.conditions if each.type != added.type), added)
     status = msgspec.structs.replace(node.status, conditions=stand)
-    return yard.with_roots(msgspec.structs.replace(node, status=status))
+    return tree.with_roots(msgspec.structs.replace(node, status=status))
 
 
 @pytest.fixture
 def whole():
-    return grown(nodes=[leaf_node("n1")])
+    return settled_state(nodes=[leaf_node("n1")])
 
 
 @pytest.fixture
 def single():
-    return grown(one("n1"), nodes=[leaf_node("n1")])
+    return settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
 
 def test_a_group_is_ready_while_one_of_its_leaf_nodes_is():
     nodes = [leaf_node("n1", ready="False"), leaf_node("n2")]
 
-    assert ready(grown(nodes=nodes)) == ("True", "KubeletReady")
+    assert ready(settled_state(nodes=nodes)) == ("True", "KubeletReady")
 
 
 def test_a_group_of_which_none_is_ready_is_not(whole):
@@ -70,18 +70,18 @@ def test_a_group_of_which_none_is_ready_is_not(whole):
 
 
 def test_the_node_of_an_empty_leaf_is_not_ready_and_says_why():
-    yard = grown(nodes=[])
+    tree = settled_state(nodes=[])
 
-    assert ready(yard) == ("False", "LeafNodesNotReady")
-    assert "has no leaf nodes" in yard.roots["kosmos-east"].condition("Ready").message
-    assert "offers nothing" in yard.roots["kosmos-east"].condition("Ready").message
-    assert yard.roots["kosmos-east"].status.capacity == {}
+    assert ready(tree) == ("False", "LeafNodesNotReady")
+    assert "has no leaf nodes" in tree.roots["kosmos-east"].condition("Ready").message
+    assert "offers nothing" in tree.roots["kosmos-east"].condition("Ready").message
+    assert tree.roots["kosmos-east"].status.capacity == {}
 
 
 def test_a_party_that_selects_nothing_yet_is_not_ready():
-    yard = grown(party("a", pool="a"), nodes=[leaf_node("n1")])
+    tree = settled_state(selector_model("a", pool="a"), nodes=[leaf_node("n1")])
 
-    assert ready(yard, "kosmos-a-0") == ("False", "LeafNodesNotReady")
+    assert ready(tree, "kosmos-a-0") == ("False", "LeafNodesNotReady")
 
 
 def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_is_said(whole):
@@ -141,32 +141,32 @@ def test_a_leaf_node_is_mirrored_with_its_conditions_and_their_times(single):
     assert mirrored.last_transition_time == NOW - timedelta(days=1)
 
     down = leaf_node("n1", ready="False", conditions=[condition("KernelDeadlock", "True", at=NOW)])
-    yard = single.with_(leaf=leaf(down)).settled()
+    tree = single.with_(leaf=leaf(down)).settled()
 
-    assert ready(yard, "n1") == ("False", "KubeletReady")
-    assert yard.roots["n1"].condition("KernelDeadlock").last_transition_time == NOW
-    assert yard.roots["n1"].metadata.annotations[names.MIRRORED_CONDITIONS] == "KernelDeadlock"
+    assert ready(tree, "n1") == ("False", "KubeletReady")
+    assert tree.roots["n1"].condition("KernelDeadlock").last_transition_time == NOW
+    assert tree.roots["n1"].metadata.annotations[names.MIRRORED_CONDITIONS] == "KernelDeadlock"
 
 
 def test_a_condition_goes_with_the_leafs_and_those_of_others_stay(single):
     known = leaf_node("n1", conditions=[condition("KernelDeadlock", "True")])
-    yard = with_condition(single.with_(leaf=leaf(known)).settled(), "n1", THEIRS)
+    tree = with_condition(single.with_(leaf=leaf(known)).settled(), "n1", THEIRS)
 
-    yard = yard.with_(leaf=leaf(leaf_node("n1"))).settled()
+    tree = tree.with_(leaf=leaf(leaf_node("n1"))).settled()
 
-    assert [each.type for each in yard.roots["n1"].status.conditions] == ["Ready", "Theirs"]
-    assert names.MIRRORED_CONDITIONS not in yard.roots["n1"].metadata.annotations
+    assert [each.type for each in tree.roots["n1"].status.conditions] == ["Ready", "Theirs"]
+    assert names.MIRRORED_CONDITIONS not in tree.roots["n1"].metadata.annotations
 
 
 def test_what_others_said_is_sent_with_the_time_they_said_it_and_ours_with_now(whole):
-    yard = with_condition(whole, "kosmos-east", THEIRS).with_(leaf=leaf(leaf_node("n1", ready="False")))
+    tree = with_condition(whole, "kosmos-east", THEIRS).with_(leaf=leaf(leaf_node("n1", ready="False")))
 
-    planned = yard.plan()
+    planned = tree.plan()
 
     write = planned.write(planned.plan.actions[0])
     heard = {each["type"]: each["lastHeartbeatTime"] for each in write.body["status"]["conditions"]}
     assert (heard["Ready"], heard["Theirs"]) == ("2030-01-01T00:00:02Z", "2029-12-31T23:00:00Z")
-    assert write.resource_version == yard.roots["kosmos-east"].metadata.resource_version
+    assert write.resource_version == tree.roots["kosmos-east"].metadata.resource_version
 
 
 @pytest.mark.parametrize("status", ["Unknown", None], ids=["unknown", "not there"])
@@ -175,53 +175,53 @@ def test_a_leaf_node_that_its_leaf_has_not_heard_of_is_silent(single, status):
     if status is None:
         node = msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, conditions=()))
 
-    yard = single.with_(leaf=leaf(node)).settled()
+    tree = single.with_(leaf=leaf(node)).settled()
 
-    assert ready(yard, "n1") == ("Unknown", "LeafNodeSilent")
-    assert [each.is_alive for each in node_lease_inputs(yard.seen(), yard.now)] == [False]
+    assert ready(tree, "n1") == ("Unknown", "LeafNodeSilent")
+    assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), tree.now)] == [False]
 
 
 def test_a_leaf_node_that_says_it_is_not_ready_speaks(single):
-    yard = single.with_(leaf=leaf(leaf_node("n1", ready="False"), leases={"n1": lease(single.now)}))
+    tree = single.with_(leaf=leaf(leaf_node("n1", ready="False"), leases={"n1": lease(single.now)}))
 
-    assert [each.is_alive for each in node_lease_inputs(yard.seen(), yard.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), tree.now)] == [True]
 
 
 def test_a_lease_that_runs_out_makes_a_leaf_node_silent_at_that_moment(single):
-    yard = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}))
+    tree = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}))
 
-    assert yard.plan().plan.wake_at == NOW + timedelta(seconds=50)
-    silent = yard.with_(now=NOW + timedelta(seconds=50))
+    assert tree.plan().plan.wake_at == NOW + timedelta(seconds=50)
+    silent = tree.with_(now=NOW + timedelta(seconds=50))
     assert silent.plan().plan.wake_at == NOW + timedelta(seconds=60)
     assert ready(silent.settled(), "n1") == ("Unknown", "LeafNodeSilent")
 
 
 def test_the_leafs_clock_counts_for_its_leases(single):
     ahead = alive(skew_seconds=45.0)
-    yard = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, health=ahead))
+    tree = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, health=ahead))
 
-    assert [each.is_alive for each in node_lease_inputs(yard.seen(), NOW + timedelta(seconds=4))] == [True]
-    assert [each.is_alive for each in node_lease_inputs(yard.seen(), NOW + timedelta(seconds=5))] == [False]
+    assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), NOW + timedelta(seconds=4))] == [True]
+    assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), NOW + timedelta(seconds=5))] == [False]
 
 
 def test_nothing_is_concluded_from_a_lease_while_leases_are_not_heard_of(single):
     old = {"n1": lease(NOW - timedelta(hours=1))}
     unheard_of = single.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
     assert reasons(unheard_of.plan()) == []
-    assert [each.is_alive for each in node_lease_inputs(unheard_of.seen(), unheard_of.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(unheard_of.snapshot(), unheard_of.now)] == [True]
 
     silent = single.with_(leaf=leaf(leaf_node("n1"), leases=old)).settled()
     still = silent.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
 
     assert ready(still.settled(), "n1") == ("Unknown", "LeafNodeSilent")
-    assert [each.is_alive for each in node_lease_inputs(still.seen(), still.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(still.snapshot(), still.now)] == [False]
 
 
 def test_nothing_is_concluded_from_a_lease_while_the_leaf_is_not_seen(single):
     blind = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, is_connected=False)).later(3600)
 
     assert reasons(blind.plan()) == []
-    assert [each.is_alive for each in node_lease_inputs(blind.seen(), blind.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(blind.snapshot(), blind.now)] == [True]
 
 
 def test_a_lease_known_from_before_a_loss_of_contact_makes_no_node_silent_before_it_could_be_heard_anew(single):
@@ -229,7 +229,7 @@ def test_a_lease_known_from_before_a_loss_of_contact_makes_no_node_silent_before
     old = {"n1": lease(single.now)}
     seen = single.with_(leaf=leaf(leaf_node("n1"), leases=old, connected_at=back), now=back)
     assert reasons(seen.plan()) == []
-    assert [each.is_alive for each in node_lease_inputs(seen.seen(), seen.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(seen.snapshot(), seen.now)] == [True]
     assert seen.plan().plan.wake_at == back + timedelta(seconds=10)
 
     heard = seen.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(back)}, connected_at=back)).later(10)
@@ -243,18 +243,18 @@ def test_a_silent_node_stays_silent_while_the_leaf_is_not_seen(single):
     blind = silent.with_(leaf=leaf(leaf_node("n1", ready="Unknown"), is_connected=False))
 
     assert reasons(blind.plan()) == []
-    assert [each.is_alive for each in node_lease_inputs(blind.seen(), blind.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(blind.snapshot(), blind.now)] == [False]
 
 
 def test_of_a_leaf_never_reached_nothing_is_made():
-    planned = grown(nodes=[]).without_root("kosmos-east").with_(leaf=unheard()).plan()
+    planned = settled_state(nodes=[]).without_root("kosmos-east").with_(leaf=unreached_leaf()).plan()
 
     assert reasons(planned) == []
     assert refused(planned) == [("east", "NotContacted")]
 
 
 def test_after_a_restart_nodes_of_a_leaf_that_is_down_stay_but_for_their_readiness(single):
-    down = single.with_(leaf=unheard(health=lost())).settled()
+    down = single.with_(leaf=unreached_leaf(health=lost())).settled()
 
     assert ready(down, "n1") == ("Unknown", "LeafUnreachable")
     assert down.roots["n1"].status.capacity == single.roots["n1"].status.capacity
@@ -270,7 +270,7 @@ def test_who_takes_over_leaves_what_was_said_of_a_lost_leaf(whole, is_rejected):
     later = NOW + timedelta(hours=1)
     newly = replace(lost(later, is_rejected=is_rejected), last_contact=later if is_rejected else None)
 
-    for state in (leaf(leaf_node("n1"), health=newly), unheard(health=newly)):
+    for state in (leaf(leaf_node("n1"), health=newly), unreached_leaf(health=newly)):
         assert reasons(down.with_(leaf=state).plan()) == []
 
 
@@ -293,28 +293,28 @@ def test_a_leaf_that_was_given_up_is_not_brought_back_by_a_first_list_but_by_its
 PAUSE = {"annotations": {"nodeyard.dev/paused": "true"}}
 UNKNOWN_TO_ALL = Condition(type="Ready", status="Unknown", reason="NodeStatusUnknown", last_transition_time=NOW)
 LEFT_ALONE = {
-    "faulty model": {"cluster": cluster("east", one("n1", labels={"no key": ""}))},
+    "faulty model": {"cluster": cluster("east", node_model("n1", labels={"no key": ""}))},
     "another Cluster's": {"earlier_clusters": (cluster("west"),)},
-    "group of a faulty model": {"cluster": cluster("east", party("gpu", pool="gpu", labels={"no key": ""}))},
-    "paused": {"cluster": cluster("east", one("n1"), metadata=PAUSE)},
-    "group, paused": {"cluster": cluster("east", party("gpu", pool="gpu"), metadata=PAUSE)},
-    "paused and switched off": {"cluster": cluster("east", one("n1"), metadata=PAUSE, enable=False)},
+    "group of a faulty model": {"cluster": cluster("east", selector_model("gpu", pool="gpu", labels={"no key": ""}))},
+    "paused": {"cluster": cluster("east", node_model("n1"), metadata=PAUSE)},
+    "group, paused": {"cluster": cluster("east", selector_model("gpu", pool="gpu"), metadata=PAUSE)},
+    "paused and switched off": {"cluster": cluster("east", node_model("n1"), metadata=PAUSE, enable=False)},
 }
 
 
 def left_alone(how):
-    model = party("gpu", pool="gpu") if how.startswith("group") else one("n1")
-    yard = grown(model, nodes=[leaf_node("n1", pool="gpu")])
-    return yard.with_(**LEFT_ALONE[how]).settled(), next(iter(yard.roots))
+    model = selector_model("gpu", pool="gpu") if how.startswith("group") else node_model("n1")
+    tree = settled_state(model, nodes=[leaf_node("n1", pool="gpu")])
+    return tree.with_(**LEFT_ALONE[how]).settled(), next(iter(tree.roots))
 
 
 @pytest.mark.parametrize("how", LEFT_ALONE)
 def test_a_node_that_is_left_as_it_is_becomes_ready_again_with_its_leaf(how):
-    yard, name = left_alone(how)
-    before = yard.roots[name].condition("Ready")
+    tree, name = left_alone(how)
+    before = tree.roots[name].condition("Ready")
 
-    down = yard.with_(leaf=leaf(*yard.leaf.nodes.values(), health=lost())).settled()
-    back = down.with_(leaf=yard.leaf).settled()
+    down = tree.with_(leaf=leaf(*tree.leaf.nodes.values(), health=lost())).settled()
+    back = down.with_(leaf=tree.leaf).settled()
 
     assert ready(down, name) == ("Unknown", "LeafUnreachable")
     assert ready(back, name) == (before.status, before.reason) == ("True", "KubeletReady")
@@ -323,46 +323,48 @@ def test_a_node_that_is_left_as_it_is_becomes_ready_again_with_its_leaf(how):
 @pytest.mark.parametrize("how", LEFT_ALONE)
 def test_a_node_that_is_left_as_it_is_becomes_ready_again_after_the_root_gave_it_up(how):
     """The operator was down, and its lease was not renewed for a while."""
-    yard, name = left_alone(how)
+    tree, name = left_alone(how)
 
-    assert ready(with_condition(yard, name, UNKNOWN_TO_ALL).settled(), name) == ("True", "KubeletReady")
+    assert ready(with_condition(tree, name, UNKNOWN_TO_ALL).settled(), name) == ("True", "KubeletReady")
 
 
 @pytest.mark.parametrize("how", LEFT_ALONE)
 def test_a_node_that_is_left_as_it_is_follows_a_leaf_node_that_is_not_ready_and_nothing_else_of_it(how):
-    yard, name = left_alone(how)
+    tree, name = left_alone(how)
     busy = leaf(leaf_node("n1", ready="False", pool="gpu", rack="r1", cpu="1"))
 
-    down = yard.with_(leaf=busy).settled()
+    down = tree.with_(leaf=busy).settled()
 
     assert ready(down, name)[0] == "False"
-    before, after = yard.roots[name], down.roots[name]
+    before, after = tree.roots[name], down.roots[name]
     assert (after.metadata.labels, after.spec) == (before.metadata.labels, before.spec)
     assert (after.status.allocatable, after.status.capacity) == (before.status.allocatable, before.status.capacity)
 
 
 @pytest.mark.parametrize("how", [each for each in LEFT_ALONE if not each.startswith("group")])
 def test_a_node_that_is_left_as_it_is_is_unknown_with_its_leaf_node(how):
-    yard, name = left_alone(how)
+    tree, name = left_alone(how)
 
-    silent = yard.with_(leaf=leaf(leaf_node("n1", ready="Unknown", pool="gpu")))
+    silent = tree.with_(leaf=leaf(leaf_node("n1", ready="Unknown", pool="gpu")))
 
     assert ready(silent.settled(), name) == ("Unknown", "LeafNodeSilent")
 
 
 @pytest.mark.parametrize("ending", [{"enable": False}, {"metadata": {"deletionTimestamp": NOW.isoformat()}}])
 def test_a_node_whose_removal_is_held_follows_its_leaf_node(ending):
-    yard = grown(one("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east", one("n1"), **ending))
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")]).with_(
+        cluster=cluster("east", node_model("n1"), **ending)
+    )
 
-    def held(yard):
-        planned = yard.plan()
+    def held(tree):
+        planned = tree.plan()
         return planned, brake(planned.plan, Limit(nodes=0, percent=0), managed=1)
 
-    def after(yard):
-        planned, braked = held(yard)
-        return yard.after(msgspec.structs.replace(planned, plan=braked.now))
+    def after(tree):
+        planned, braked = held(tree)
+        return tree.after(msgspec.structs.replace(planned, plan=braked.now))
 
-    down = after(yard.with_(leaf=leaf(leaf_node("n1", ready="False"))))
+    down = after(tree.with_(leaf=leaf(leaf_node("n1", ready="False"))))
     back = after(down.with_(leaf=leaf(leaf_node("n1"))))
 
     assert ready(down, "n1")[0] == "False"
@@ -371,8 +373,10 @@ def test_a_node_whose_removal_is_held_follows_its_leaf_node(ending):
 
 
 def test_the_lease_of_a_leaf_node_is_looked_at_again_in_a_pause():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east", one("n1"), metadata=PAUSE))
-    leased = yard.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}))
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")]).with_(
+        cluster=cluster("east", node_model("n1"), metadata=PAUSE)
+    )
+    leased = tree.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}))
 
     assert leased.plan().plan.wake_at == NOW + timedelta(seconds=50)
 
@@ -385,7 +389,7 @@ def test_a_node_deleted_while_the_leaf_is_away_comes_back_as_unknown(whole):
 
 def test_leases_are_kept_for_what_is_ours_also_in_a_pause_and_before_removal(whole):
     other = left_by_kosmos("kosmos-west", "west")
-    yard = whole.with_roots(other)
+    tree = whole.with_roots(other)
     for changed in (cluster("east", metadata={"annotations": {"nodeyard.dev/paused": "true"}}), cluster(enable=False)):
-        known = node_lease_inputs(yard.with_(cluster=changed).seen(), yard.now)
+        known = node_lease_inputs(tree.with_(cluster=changed).snapshot(), tree.now)
         assert [tuple(each) for each in known] == [("kosmos-east", "uid-kosmos-east", True, True)]

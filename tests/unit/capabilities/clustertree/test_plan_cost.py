@@ -4,7 +4,7 @@ import pytest
 
 from nodeyard.capabilities.clustertree.planning import resources
 
-from ....builders.trees import cluster, grown, leaf, leaf_node, one, reasons, used
+from ....builders.tree_state import cluster, leaf, leaf_node, node_model, reasons, settled_state, used
 
 NODES = [leaf_node(f"n{number}") for number in range(50)]
 
@@ -24,26 +24,26 @@ def looked_at(monkeypatch):
 
 
 @pytest.fixture
-def yard():
-    yard = grown(*(one(node.name) for node in NODES), nodes=NODES)
-    yard.plan()
-    return yard
+def tree():
+    tree = settled_state(*(node_model(node.name) for node in NODES), nodes=NODES)
+    tree.plan()
+    return tree
 
 
-def test_nothing_is_looked_at_twice_while_nothing_changes(yard, looked_at):
-    assert reasons(yard.later(60).plan()) == []
+def test_nothing_is_looked_at_twice_while_nothing_changes(tree, looked_at):
+    assert reasons(tree.later(60).plan()) == []
     assert looked_at == []
 
 
-def test_one_leaf_node_that_changes_is_one_node_looked_at(yard, looked_at):
-    planned = yard.with_(leaf=leaf(*NODES, used={"n7": used(1, cpu="1")})).plan()
+def test_one_leaf_node_that_changes_is_one_node_looked_at(tree, looked_at):
+    planned = tree.with_(leaf=leaf(*NODES, used={"n7": used(1, cpu="1")})).plan()
 
     assert reasons(planned) == [("n7", "ResourcesChanged")]
     assert looked_at == ["n7"]
 
 
-def test_a_node_that_is_held_back_is_looked_at_again(yard, looked_at):
-    busy = yard.with_(leaf=leaf(*NODES, used={"n7": used(1, cpu="1")}))
+def test_a_node_that_is_held_back_is_looked_at_again(tree, looked_at):
+    busy = tree.with_(leaf=leaf(*NODES, used={"n7": used(1, cpu="1")}))
     busy = busy.after(busy.plan()).with_(leaf=leaf(*NODES, used={"n7": used(2, cpu="2")})).later(0.5)
 
     early = busy.plan()
@@ -52,10 +52,10 @@ def test_a_node_that_is_held_back_is_looked_at_again(yard, looked_at):
     assert (reasons(early), reasons(late)) == ([], [("n7", "ResourcesChanged")])
 
 
-def test_another_cluster_object_is_reason_to_look_at_all(yard, looked_at):
-    models = [one(node.name) for node in NODES]
+def test_another_cluster_object_is_reason_to_look_at_all(tree, looked_at):
+    models = [node_model(node.name) for node in NODES]
 
-    planned = yard.with_(cluster=cluster("east", *models, resources={"reservePercent": 50})).plan()
+    planned = tree.with_(cluster=cluster("east", *models, resources={"reservePercent": 50})).plan()
 
     assert len(planned.plan.actions) == len(NODES)
     assert len(looked_at) == len(NODES)

@@ -10,18 +10,29 @@ from nodeyard.capabilities.clustertree.snapshot import Leaf
 from nodeyard.plan.brake import Limit, brake
 
 from ....builders.messages import remedies
-from ....builders.trees import NOW, alive, cluster, grown, leaf, leaf_node, lost, one, reasons, refused
+from ....builders.tree_state import (
+    NOW,
+    alive,
+    cluster,
+    leaf,
+    leaf_node,
+    lost,
+    node_model,
+    reasons,
+    refused,
+    settled_state,
+)
 
 LEAF = {"annotations": {names.LEAF: "uid-leaf 2029-01-01T00:00:00.000000Z"}}
 
 
 def swapped(found="uid-other", **given):
     """A Cluster with two nodes whose kubeconfig points to another cluster."""
-    models = one("n1"), one("n2")
-    yard = grown(*models, nodes=[leaf_node("n1"), leaf_node("n2")])
+    models = node_model("n1"), node_model("n2")
+    tree = settled_state(*models, nodes=[leaf_node("n1"), leaf_node("n2")])
     health = given.pop("health", alive())
-    yard = yard.with_(cluster=cluster("east", *models, metadata=LEAF))
-    return yard.with_(leaf=Leaf(uid=found, is_other=True, is_connected=True, health=health, **given))
+    tree = tree.with_(cluster=cluster("east", *models, metadata=LEAF))
+    return tree.with_(leaf=Leaf(uid=found, is_other=True, is_connected=True, health=health, **given))
 
 
 @pytest.mark.parametrize(
@@ -41,8 +52,8 @@ def test_a_leaf_is_another_when_it_is_not_the_recorded_one_or_does_not_say(recor
 
 
 def test_nothing_is_removed_and_the_exchange_is_held_below_any_limit():
-    yard = swapped()
-    planned = yard.plan()
+    tree = swapped()
+    planned = tree.plan()
 
     braked = brake(planned.plan, Limit(nodes=1000), managed=2)
 
@@ -54,10 +65,10 @@ def test_nothing_is_removed_and_the_exchange_is_held_below_any_limit():
 
 
 def test_an_approved_exchange_is_recorded_and_the_nodes_follow_the_other_leaf():
-    yard = swapped()
+    tree = swapped()
 
-    noted = yard.after(yard.plan()).cluster
-    after = yard.with_(cluster=noted, leaf=leaf(leaf_node("n1"), uid="uid-other")).plan()
+    noted = tree.after(tree.plan()).cluster
+    after = tree.with_(cluster=noted, leaf=leaf(leaf_node("n1"), uid="uid-other")).plan()
 
     assert noted.metadata.annotations[names.LEAF].startswith("uid-other ")
     assert ("n2", "NodeRemoved") in reasons(after)
@@ -76,23 +87,23 @@ def test_an_approval_is_for_one_other_leaf():
 
 
 def test_the_leases_follow_the_recorded_leaf_which_the_other_does_not_speak_for():
-    snapshot = swapped().seen()
-    unnamed = swapped("").seen()
+    snapshot = swapped().snapshot()
+    unnamed = swapped("").snapshot()
 
     assert lease_input(snapshot, node_lease_inputs(snapshot, NOW)).is_other
     assert not lease_input(unnamed, node_lease_inputs(unnamed, NOW)).is_other
 
 
 def test_after_the_grace_the_nodes_are_unknown_with_the_reason_and_a_new_replica_starts_there():
-    yard = swapped(health=lost(is_rejected=True, rejected_since=NOW))
+    tree = swapped(health=lost(is_rejected=True, rejected_since=NOW))
 
-    yard = yard.after(without_held(yard.plan()))
+    tree = tree.after(without_held(tree.plan()))
 
-    ready = yard.roots["n1"].condition("Ready")
+    ready = tree.roots["n1"].condition("Ready")
     assert (ready.status, ready.reason) == ("Unknown", "LeafIdentityChanged")
     assert "uid-leaf" in ready.message
     assert "uid-other" in ready.message
-    given = lease_input(yard.seen(), ())
+    given = lease_input(tree.snapshot(), ())
     assert (given.is_given_up, given.is_rejected) == (True, True)
 
 

@@ -4,38 +4,38 @@ import pytest
 
 from nodeyard.capabilities.clustertree import names
 
-from ....builders.trees import (
-    Yard,
+from ....builders.tree_state import (
+    TreeState,
     cluster,
-    grown,
     leaf,
     leaf_node,
     left_by_kosmos,
-    one,
-    party,
+    node_model,
     reasons,
     refused,
     root_node,
-    whole,
+    selector_model,
+    settled_state,
+    whole_model,
 )
 
 
-def capacity(yard, node):
-    return dict(yard.roots[node].status.capacity)
+def capacity(tree, node):
+    return dict(tree.roots[node].status.capacity)
 
 
 def test_without_models_the_whole_cluster_is_one_node():
-    yard = grown(nodes=[leaf_node("n1"), leaf_node("n2")])
+    tree = settled_state(nodes=[leaf_node("n1"), leaf_node("n2")])
 
-    assert list(yard.roots) == ["kosmos-east"]
-    assert capacity(yard, "kosmos-east") == {"cpu": "8", "memory": "16Gi", "pods": "220"}
+    assert list(tree.roots) == ["kosmos-east"]
+    assert capacity(tree, "kosmos-east") == {"cpu": "8", "memory": "16Gi", "pods": "220"}
 
 
 def test_each_model_is_what_its_own_item_says_and_a_leaf_node_counts_once():
     nodes = [leaf_node("n1", pool="gpu"), leaf_node("n2", pool="gpu"), leaf_node("n3")]
-    yard = grown(whole(), party("gpu", pool="gpu"), one("n1"), nodes=nodes)
+    tree = settled_state(whole_model(), selector_model("gpu", pool="gpu"), node_model("n1"), nodes=nodes)
 
-    assert {name: capacity(yard, name)["cpu"] for name in sorted(yard.roots)} == {
+    assert {name: capacity(tree, name)["cpu"] for name in sorted(tree.roots)} == {
         "kosmos-east": "4",
         "kosmos-gpu-1": "4",
         "n1": "4",
@@ -43,40 +43,44 @@ def test_each_model_is_what_its_own_item_says_and_a_leaf_node_counts_once():
 
 
 def test_a_selector_wins_over_a_name_and_an_empty_one_takes_the_rest():
-    model = party("all", {})
+    model = selector_model("all", {})
     model["nodeSelector"]["nodeName"] = "n1"
 
-    yard = grown(model, one("n2"), nodes=[leaf_node("n1"), leaf_node("n2"), leaf_node("n3")])
+    tree = settled_state(model, node_model("n2"), nodes=[leaf_node("n1"), leaf_node("n2"), leaf_node("n3")])
 
-    assert capacity(yard, "kosmos-all-0")["cpu"] == "8"
-    assert refused(yard.plan()) == []
+    assert capacity(tree, "kosmos-all-0")["cpu"] == "8"
+    assert refused(tree.plan()) == []
 
 
 def test_an_overlap_is_told_and_the_first_party_has_the_node():
-    models = (party("gpu", pool="gpu"), party("zone", zone="a"))
-    yard = grown(*models, nodes=[leaf_node("n1", pool="gpu", zone="a"), leaf_node("n2", zone="a")])
+    models = (selector_model("gpu", pool="gpu"), selector_model("zone", zone="a"))
+    tree = settled_state(*models, nodes=[leaf_node("n1", pool="gpu", zone="a"), leaf_node("n2", zone="a")])
 
-    blocked = yard.plan().plan.blocked
+    blocked = tree.plan().plan.blocked
 
     assert [(each.reason, each.facts.model, list(each.facts.leaf_nodes)) for each in blocked] == [
         ("LeafModelsOverlap", "leafModels[1]", ["n1"])
     ]
-    assert capacity(yard, "kosmos-zone-1")["cpu"] == "4"
+    assert capacity(tree, "kosmos-zone-1")["cpu"] == "4"
 
 
-@pytest.mark.parametrize("models", [(whole(), whole()), (one("n1"), one("n1"))], ids=["whole", "one node"])
+@pytest.mark.parametrize(
+    "models", [(whole_model(), whole_model()), (node_model("n1"), node_model("n1"))], ids=["whole", "one node"]
+)
 def test_two_models_of_one_node_make_one_node(models):
-    yard = grown(*models, nodes=[leaf_node("n1")])
+    tree = settled_state(*models, nodes=[leaf_node("n1")])
 
-    assert len(yard.roots) == 1
-    assert refused(yard.plan()) == [("east", "LeafModelsOverlap")]
+    assert len(tree.roots) == 1
+    assert refused(tree.plan()) == [("east", "LeafModelsOverlap")]
 
 
 def test_a_party_keeps_its_node_when_items_before_it_go():
     nodes = [leaf_node("n1", pool="a"), leaf_node("n2", pool="b"), leaf_node("n3", pool="c")]
-    yard = grown(party("a", pool="a"), party("b", pool="b"), party("c", pool="c"), nodes=nodes)
+    tree = settled_state(
+        selector_model("a", pool="a"), selector_model("b", pool="b"), selector_model("c", pool="c"), nodes=nodes
+    )
 
-    changed = yard.with_(cluster=cluster("east", party("a", pool="a"), party("c", pool="c")))
+    changed = tree.with_(cluster=cluster("east", selector_model("a", pool="a"), selector_model("c", pool="c")))
 
     assert reasons(changed.plan()) == [
         ("kosmos-b-1", "NodeEmptied"),
@@ -87,9 +91,13 @@ def test_a_party_keeps_its_node_when_items_before_it_go():
 
 
 def test_a_new_party_takes_the_next_index_where_a_kept_node_has_its_own():
-    yard = grown(party("a", pool="x"), party("a", pool="y"), nodes=[leaf_node("n1", pool="y")])
+    tree = settled_state(
+        selector_model("a", pool="x"), selector_model("a", pool="y"), nodes=[leaf_node("n1", pool="y")]
+    )
 
-    changed = yard.with_(cluster=cluster("east", party("a", pool="y"), party("a", pool="z"))).settled()
+    changed = tree.with_(
+        cluster=cluster("east", selector_model("a", pool="y"), selector_model("a", pool="z"))
+    ).settled()
 
     assert {name: node.metadata.annotations[names.MODEL] for name, node in changed.roots.items()} == {
         "kosmos-a-0": "party/a/pool=z",
@@ -98,9 +106,11 @@ def test_a_new_party_takes_the_next_index_where_a_kept_node_has_its_own():
 
 
 def test_a_party_whose_selector_is_edited_keeps_its_node():
-    yard = grown(party("a", pool="x"), party("b", pool="b"), nodes=[leaf_node("n1", pool="y")])
+    tree = settled_state(
+        selector_model("a", pool="x"), selector_model("b", pool="b"), nodes=[leaf_node("n1", pool="y")]
+    )
 
-    changed = yard.with_(cluster=cluster("east", party("b", pool="b"), party("a", pool="y")))
+    changed = tree.with_(cluster=cluster("east", selector_model("b", pool="b"), selector_model("a", pool="y")))
 
     assert "kosmos-a-0" in changed.settled().roots
     assert not [each for each in changed.plan().plan.actions if each.verb.value in ("Create", "Delete")]
@@ -108,27 +118,32 @@ def test_a_party_whose_selector_is_edited_keeps_its_node():
 
 def test_a_long_name_is_cut_and_its_second_bearer_refused():
     long = "n" * 60
-    yard = grown(party(long, pool="a"), party(long, pool="b"), nodes=[leaf_node("n1", pool="a")])
+    tree = settled_state(
+        selector_model(long, pool="a"), selector_model(long, pool="b"), nodes=[leaf_node("n1", pool="a")]
+    )
 
-    assert [len(name) for name in yard.roots] == [63]
-    assert refused(yard.plan()) == [("east", "LeafModelsOverlap")]
+    assert [len(name) for name in tree.roots] == [63]
+    assert refused(tree.plan()) == [("east", "LeafModelsOverlap")]
 
 
 @pytest.mark.parametrize(
     ("model", "field"),
     [
-        (party("a", {"matchExpressions": [{"key": "a", "operator": "Near"}]}), "labelSelector.matchExpressions[0]"),
-        (party("a", {"matchLabels": {"a": 1}}), "labelSelector"),
-        (whole(labels={"b@d": "x"}), "labels[b@d]"),
-        (whole(labels={"good": "b@d"}), "labels[good]"),
-        (whole(taints=["b@d:NoSchedule"]), "taints[0].key"),
-        (whole(taints=["good:Sometimes"]), "taints[0].effect"),
-        (party("UPPER", pool="a"), "kosmos-UPPER-0"),
+        (
+            selector_model("a", {"matchExpressions": [{"key": "a", "operator": "Near"}]}),
+            "labelSelector.matchExpressions[0]",
+        ),
+        (selector_model("a", {"matchLabels": {"a": 1}}), "labelSelector"),
+        (whole_model(labels={"b@d": "x"}), "labels[b@d]"),
+        (whole_model(labels={"good": "b@d"}), "labels[good]"),
+        (whole_model(taints=["b@d:NoSchedule"]), "taints[0].key"),
+        (whole_model(taints=["good:Sometimes"]), "taints[0].effect"),
+        (selector_model("UPPER", pool="a"), "kosmos-UPPER-0"),
     ],
     ids=["operator", "shape", "label key", "label value", "taint key", "taint effect", "name"],
 )
 def test_a_faulty_model_makes_no_node_and_its_field_is_named(model, field):
-    planned = Yard(cluster("east", model, one("n1")), leaf(leaf_node("n1"))).plan()
+    planned = TreeState(cluster("east", model, node_model("n1")), leaf(leaf_node("n1"))).plan()
 
     assert reasons(planned) == [("n1", "NodeCreated")]
     assert refused(planned) == [("east", "InvalidLeafModel")]
@@ -136,19 +151,19 @@ def test_a_faulty_model_makes_no_node_and_its_field_is_named(model, field):
 
 
 def test_the_node_of_a_model_that_became_faulty_stays_as_it_is():
-    yard = grown(party("a", pool="a"), nodes=[leaf_node("n1", pool="a")])
-    broken = party("a", {"matchExpressions": [{"key": "a", "operator": "Near"}]})
+    tree = settled_state(selector_model("a", pool="a"), nodes=[leaf_node("n1", pool="a")])
+    broken = selector_model("a", {"matchExpressions": [{"key": "a", "operator": "Near"}]})
 
-    planned = yard.with_(cluster=cluster("east", broken), leaf=leaf(leaf_node("n1", pool="b", cpu="1"))).plan()
+    planned = tree.with_(cluster=cluster("east", broken), leaf=leaf(leaf_node("n1", pool="b", cpu="1"))).plan()
 
     assert reasons(planned) == []
     assert refused(planned) == [("east", "InvalidLeafModel")]
 
 
 def test_a_node_that_is_not_ours_is_never_touched():
-    yard = Yard(cluster("east", one("n1"), one("n2")), leaf(leaf_node("n1"), leaf_node("n2")))
+    tree = TreeState(cluster("east", node_model("n1"), node_model("n2")), leaf(leaf_node("n1"), leaf_node("n2")))
 
-    planned = yard.with_roots(root_node("n1"), left_by_kosmos("n2", "west")).plan()
+    planned = tree.with_roots(root_node("n1"), left_by_kosmos("n2", "west")).plan()
 
     assert reasons(planned) == []
     assert refused(planned) == [("n1", "NodeNameTaken"), ("n2", "NodeNameTaken")]
@@ -158,16 +173,16 @@ def test_a_node_that_is_not_ours_is_never_touched():
 def test_a_node_that_says_so_by_half_is_not_ours():
     half = root_node("kosmos-east", annotations={"kosmos-io/owned-by-cluster": "east"})
 
-    planned = Yard(cluster("east"), leaf(leaf_node("n1"))).with_roots(half).plan()
+    planned = TreeState(cluster("east"), leaf(leaf_node("n1"))).with_roots(half).plan()
 
     assert reasons(planned) == []
     assert refused(planned) == [("kosmos-east", "NodeNameTaken")]
 
 
 def test_a_model_of_a_leaf_node_that_is_not_there_makes_none_and_loses_the_one_it_had():
-    yard = grown(one("n1"), one("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
+    tree = settled_state(node_model("n1"), node_model("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
 
-    planned = yard.with_(leaf=leaf(leaf_node("n1"))).plan()
+    planned = tree.with_(leaf=leaf(leaf_node("n1"))).plan()
 
     assert reasons(planned) == [("n2", "ConditionsChanged"), ("n2", "NodeRemoved"), ("n2", "LeaseRemoved")]
     assert refused(planned) == [("east", "LeafNodeMissing")]

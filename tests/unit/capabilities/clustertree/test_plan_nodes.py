@@ -14,21 +14,21 @@ from nodeyard.kube.objects import OwnerReference, Taint
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Verb
 
-from ....builders.trees import (
+from ....builders.tree_state import (
     NOW,
     VERSION,
-    Yard,
+    TreeState,
     cluster,
-    grown,
     leaf,
     leaf_node,
     left_by_kosmos,
     mirror_of,
-    one,
-    party,
+    node_model,
     reasons,
+    selector_model,
+    settled_state,
     used,
-    whole,
+    whole_model,
 )
 
 FIXED = Taint(key="kosmos.io/node", value="true", effect="NoSchedule")
@@ -49,9 +49,9 @@ def only_write(planned):
 
 
 def test_a_node_is_created_whole_after_the_finalizer():
-    yard = Yard(cluster("east", metadata={"finalizers": ["other"]}), leaf(leaf_node("n1")))
+    tree = TreeState(cluster("east", metadata={"finalizers": ["other"]}), leaf(leaf_node("n1")))
 
-    planned = yard.plan()
+    planned = tree.plan()
 
     finalizer, node = planned.plan.actions
     assert planned.write(finalizer).body == {"metadata": {"finalizers": ["other", names.FINALIZER]}}
@@ -93,7 +93,7 @@ def test_where_leaf_nodes_differ_the_usual_platform_stands_and_the_shared_place(
         leaf_node("n2", **{zone: "b", region: "r", "kubernetes.io/arch": "amd64"}),
     ]
 
-    labels = mirror_of("kosmos-east", Yard(cluster(), leaf(*nodes)).plan())["metadata"]["labels"]
+    labels = mirror_of("kosmos-east", TreeState(cluster(), leaf(*nodes)).plan())["metadata"]["labels"]
 
     assert labels["kubernetes.io/arch"] == "amd64"
     assert labels[region] == "r"
@@ -102,9 +102,11 @@ def test_where_leaf_nodes_differ_the_usual_platform_stands_and_the_shared_place(
 
 def test_a_leaf_node_is_mirrored_with_its_labels_but_not_its_roles():
     node = leaf_node("n1", disk="ssd", **{"node-role.kubernetes.io/control-plane": "", "kosmos.io/node": "no"})
-    yard = Yard(cluster("east", one("n1", labels={"disk": "fast", "team": "a", "kosmos.io/node": "x"})), leaf(node))
+    tree = TreeState(
+        cluster("east", node_model("n1", labels={"disk": "fast", "team": "a", "kosmos.io/node": "x"})), leaf(node)
+    )
 
-    metadata = mirror_of("n1", yard.plan())["metadata"]
+    metadata = mirror_of("n1", tree.plan())["metadata"]
 
     assert (metadata["labels"]["disk"], metadata["labels"]["team"]) == ("fast", "a")
     assert metadata["labels"]["kosmos.io/node"] == "true"
@@ -114,21 +116,23 @@ def test_a_leaf_node_is_mirrored_with_its_labels_but_not_its_roles():
 
 @pytest.mark.parametrize("key", [spares.TEMPLATE_LABEL, spares.OUT_LABEL, pools.POOL, CAPABILITY])
 def test_by_which_a_leaf_node_belongs_to_something_in_its_leaf_is_not_mirrored(key):
-    yard = grown(one("n1", labels={"lattice.dev/tier": "ours"}), nodes=[leaf_node("n1", disk="ssd", **{key: "web"})])
+    tree = settled_state(
+        node_model("n1", labels={"lattice.dev/tier": "ours"}), nodes=[leaf_node("n1", disk="ssd", **{key: "web"})]
+    )
 
-    labels = yard.roots["n1"].metadata.labels
+    labels = tree.roots["n1"].metadata.labels
 
     assert key not in labels
     assert (labels["disk"], labels["lattice.dev/tier"]) == ("ssd", "ours")
 
 
 def test_a_mirror_that_has_such_a_label_from_an_earlier_version_loses_it():
-    yard = grown(one("n1"), nodes=[leaf_node("n1", disk="ssd", **{spares.TEMPLATE_LABEL: "web"})])
-    node = yard.roots["n1"]
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1", disk="ssd", **{spares.TEMPLATE_LABEL: "web"})])
+    node = tree.roots["n1"]
     recorded = {**node.metadata.annotations, names.MIRRORED_LABELS: f"disk,{spares.TEMPLATE_LABEL}"}
     labels = {**node.metadata.labels, spares.TEMPLATE_LABEL: "web"}
 
-    planned = yard.with_roots(edited(node, labels=labels, annotations=recorded)).plan()
+    planned = tree.with_roots(edited(node, labels=labels, annotations=recorded)).plan()
 
     assert only_write(planned).body["metadata"] == {
         "labels": {spares.TEMPLATE_LABEL: None},
@@ -139,33 +143,33 @@ def test_a_mirror_that_has_such_a_label_from_an_earlier_version_loses_it():
 def test_a_taint_by_which_the_leaf_keeps_a_spare_free_crosses_as_a_cordon():
     taints = [f"{spares.SPARE_TAINT}=true:NoSchedule"]
 
-    yard = grown(one("n1"), nodes=[leaf_node("n1", taints=taints)])
-    claimed = yard.with_(leaf=leaf(leaf_node("n1"))).settled()
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1", taints=taints)])
+    claimed = tree.with_(leaf=leaf(leaf_node("n1"))).settled()
 
-    assert [each.key for each in yard.roots["n1"].spec.taints] == ["kosmos.io/node"]
-    assert yard.roots["n1"].spec.unschedulable
+    assert [each.key for each in tree.roots["n1"].spec.taints] == ["kosmos.io/node"]
+    assert tree.roots["n1"].spec.unschedulable
     assert not claimed.roots["n1"].spec.unschedulable
 
 
 def test_a_mirror_that_has_such_a_taint_from_an_earlier_version_loses_it():
     spare = f"{spares.SPARE_TAINT}:NoSchedule"
-    yard = grown(one("n1"), nodes=[leaf_node("n1", taints=[f"{spares.SPARE_TAINT}=true:NoSchedule"])])
-    node = yard.roots["n1"]
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1", taints=[f"{spares.SPARE_TAINT}=true:NoSchedule"])])
+    node = tree.roots["n1"]
     taints = (*node.spec.taints, Taint(key=spares.SPARE_TAINT, value="true", effect="NoSchedule"))
     before = respecced(node, taints=taints)
     before = edited(before, annotations={**node.metadata.annotations, names.MIRRORED_TAINTS: spare})
 
-    after = yard.with_roots(before).settled().roots["n1"]
+    after = tree.with_roots(before).settled().roots["n1"]
 
     assert [each.key for each in after.spec.taints] == ["kosmos.io/node"]
 
 
 def test_a_label_goes_with_the_leafs_and_a_persons_stays():
-    yard = grown(one("n1"), nodes=[leaf_node("n1", disk="ssd")])
-    node = yard.roots["n1"]
-    yard = yard.with_roots(edited(node, labels={**node.metadata.labels, "mine": "1", "kubernetes.io/os": "plan9"}))
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1", disk="ssd")])
+    node = tree.roots["n1"]
+    tree = tree.with_roots(edited(node, labels={**node.metadata.labels, "mine": "1", "kubernetes.io/os": "plan9"}))
 
-    planned = yard.with_(leaf=leaf(leaf_node("n1", zone="a"))).plan()
+    planned = tree.with_(leaf=leaf(leaf_node("n1", zone="a"))).plan()
 
     assert only_write(planned).body["metadata"] == {
         "labels": {"disk": None, "zone": "a", "kubernetes.io/os": "linux"},
@@ -176,14 +180,14 @@ def test_a_label_goes_with_the_leafs_and_a_persons_stays():
 
 def test_taints_of_model_and_leaf_are_set_and_those_of_others_survive():
     taints = ["dedicated=gpu:NoSchedule", "node.kubernetes.io/not-ready:NoExecute"]
-    yard = grown(one("n1", taints=["team=a:NoExecute"]), nodes=[leaf_node("n1", taints=taints)])
-    node = yard.roots["n1"]
+    tree = settled_state(node_model("n1", taints=["team=a:NoExecute"]), nodes=[leaf_node("n1", taints=taints)])
+    node = tree.roots["n1"]
     assert [each.key for each in node.spec.taints] == ["kosmos.io/node", "team", "dedicated"]
     assert node.metadata.annotations[names.MIRRORED_TAINTS] == "dedicated:NoSchedule,team:NoExecute"
-    yard = yard.with_roots(respecced(node, taints=(*node.spec.taints, MINE)))
+    tree = tree.with_roots(respecced(node, taints=(*node.spec.taints, MINE)))
 
-    planned = yard.with_(
-        cluster=cluster("east", one("n1", taints=["team=b:NoExecute"])), leaf=leaf(leaf_node("n1"))
+    planned = tree.with_(
+        cluster=cluster("east", node_model("n1", taints=["team=b:NoExecute"])), leaf=leaf(leaf_node("n1"))
     ).plan()
 
     assert only_write(planned).body["spec"]["taints"] == [
@@ -196,9 +200,9 @@ def test_taints_of_model_and_leaf_are_set_and_those_of_others_survive():
 
 @pytest.mark.parametrize(("effect", "disruption"), [("NoSchedule", Disruption.NONE), ("NoExecute", Disruption.EVICTS)])
 def test_a_models_new_taint_is_disruptive_where_it_evicts(effect, disruption):
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
-    planned = yard.with_(cluster=cluster("east", one("n1", taints=[f"team=a:{effect}"]))).plan()
+    planned = tree.with_(cluster=cluster("east", node_model("n1", taints=[f"team=a:{effect}"]))).plan()
 
     (action,) = planned.plan.actions
     assert action.disruption is disruption
@@ -206,13 +210,13 @@ def test_a_models_new_taint_is_disruptive_where_it_evicts(effect, disruption):
 
 def test_an_approval_of_one_taint_is_not_for_another_that_the_leaf_gets_later():
     def tainted(taint, *nodes):
-        return yard.with_(leaf=leaf(*(leaf_node(name, taints=[taint] if name in nodes else []) for name in called)))
+        return tree.with_(leaf=leaf(*(leaf_node(name, taints=[taint] if name in nodes else []) for name in called)))
 
-    def held(yard, *approved):
-        return brake(yard.plan().plan, Limit(nodes=1, percent=0), len(yard.roots), approved).held
+    def held(tree, *approved):
+        return brake(tree.plan().plan, Limit(nodes=1, percent=0), len(tree.roots), approved).held
 
     called = ("n1", "n2", "n3")
-    yard = grown(*map(one, called), nodes=map(leaf_node, called))
+    tree = settled_state(*map(node_model, called), nodes=map(leaf_node, called))
 
     asked = held(tainted("repair=disk:NoExecute", "n1", "n2"))
 
@@ -222,17 +226,17 @@ def test_an_approval_of_one_taint_is_not_for_another_that_the_leaf_gets_later():
 
 
 def test_the_fixed_taint_is_put_back():
-    yard = grown(nodes=[leaf_node("n1")])
+    tree = settled_state(nodes=[leaf_node("n1")])
 
-    planned = yard.with_roots(respecced(yard.roots["kosmos-east"], taints=(MINE,))).plan()
+    planned = tree.with_roots(respecced(tree.roots["kosmos-east"], taints=(MINE,))).plan()
 
     assert [each["key"] for each in only_write(planned).body["spec"]["taints"]] == ["mine", "kosmos.io/node"]
 
 
 def test_a_cordon_in_the_leaf_is_mirrored_and_undone_with_it():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
-    closed = yard.with_(leaf=leaf(leaf_node("n1", is_cordoned=True))).settled()
+    closed = tree.with_(leaf=leaf(leaf_node("n1", is_cordoned=True))).settled()
     opened = closed.with_(leaf=leaf(leaf_node("n1"))).settled()
 
     assert closed.roots["n1"].spec.unschedulable
@@ -242,10 +246,10 @@ def test_a_cordon_in_the_leaf_is_mirrored_and_undone_with_it():
 
 
 def test_a_persons_cordon_is_never_undone():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
-    yard = yard.with_roots(respecced(yard.roots["n1"], unschedulable=True))
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
+    tree = tree.with_roots(respecced(tree.roots["n1"], unschedulable=True))
 
-    closed = yard.with_(leaf=leaf(leaf_node("n1", is_cordoned=True))).later(5).settled()
+    closed = tree.with_(leaf=leaf(leaf_node("n1", is_cordoned=True))).later(5).settled()
     opened = closed.with_(leaf=leaf(leaf_node("n1"))).later(5).settled()
 
     assert closed.roots["n1"].spec.unschedulable
@@ -253,45 +257,45 @@ def test_a_persons_cordon_is_never_undone():
 
 
 def test_a_cordoned_leaf_node_of_a_group_closes_nothing():
-    yard = grown(party("a", pool="a"), nodes=[leaf_node("n1", pool="a", is_cordoned=True)])
+    tree = settled_state(selector_model("a", pool="a"), nodes=[leaf_node("n1", pool="a", is_cordoned=True)])
 
-    node = yard.roots["kosmos-a-0"]
+    node = tree.roots["kosmos-a-0"]
     assert not node.spec.unschedulable
     assert node.status.capacity == {"cpu": "0", "memory": "0", "pods": "0"}
 
 
 def test_a_leaf_node_is_mirrored_with_its_addresses_each_once_and_its_node_info():
     address = {"type": "InternalIP", "address": "10.1.2.3"}
-    yard = grown(one("n1"), nodes=[leaf_node("n1", addresses=[address, address])])
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1", addresses=[address, address])])
 
-    status = yard.roots["n1"].status
+    status = tree.roots["n1"].status
     assert [each.address for each in status.addresses] == ["10.1.2.3"]
     assert status.node_info == NodeInfo(kubelet_version="v1.35.0", architecture="arm64", operating_system="linux")
 
 
 def test_a_group_that_is_scaled_down_to_nothing_keeps_its_platform_and_loses_its_place():
-    yard = grown(nodes=[leaf_node("n1", **{"topology.kubernetes.io/zone": "a"})])
+    tree = settled_state(nodes=[leaf_node("n1", **{"topology.kubernetes.io/zone": "a"})])
 
-    node = yard.with_(leaf=leaf()).settled().roots["kosmos-east"]
+    node = tree.with_(leaf=leaf()).settled().roots["kosmos-east"]
 
     assert (node.metadata.labels["kubernetes.io/arch"], node.status.node_info.architecture) == ("arm64", "arm64")
     assert "topology.kubernetes.io/zone" not in node.metadata.labels
 
 
 def test_another_version_of_the_leaf_is_told_and_an_unknown_one_changes_nothing():
-    yard = grown(nodes=[leaf_node("n1")])
+    tree = settled_state(nodes=[leaf_node("n1")])
 
-    newer = yard.with_(leaf=leaf(leaf_node("n1"), version="v1.37.0")).plan()
-    unknown = yard.with_(leaf=leaf(leaf_node("n1"), version="")).plan()
+    newer = tree.with_(leaf=leaf(leaf_node("n1"), version="v1.37.0")).plan()
+    unknown = tree.with_(leaf=leaf(leaf_node("n1"), version="")).plan()
 
     assert only_write(newer).body == {"status": {"nodeInfo": {"kubeletVersion": "v1.37.0"}}}
     assert reasons(unknown) == []
 
 
 def test_only_the_amounts_that_changed_are_written():
-    yard = grown(nodes=[leaf_node("n1"), leaf_node("n2")])
+    tree = settled_state(nodes=[leaf_node("n1"), leaf_node("n2")])
 
-    planned = yard.with_(leaf=leaf(leaf_node("n1"), leaf_node("n2"), used={"n1": used(1, cpu="500m")})).plan()
+    planned = tree.with_(leaf=leaf(leaf_node("n1"), leaf_node("n2"), used={"n1": used(1, cpu="500m")})).plan()
 
     write = only_write(planned)
     assert reasons(planned) == [("kosmos-east", "ResourcesChanged")]
@@ -304,64 +308,64 @@ def test_only_the_amounts_that_changed_are_written():
 
 
 def test_an_amount_in_other_words_is_the_same_amount():
-    yard = grown(nodes=[leaf_node("n1")])
-    node = yard.roots["kosmos-east"]
+    tree = settled_state(nodes=[leaf_node("n1")])
+    node = tree.roots["kosmos-east"]
     said = {"cpu": "4000m", "memory": "8192Mi", "pods": "110"}
     status = msgspec.structs.replace(node.status, capacity=said, allocatable=said)
 
-    assert reasons(yard.with_roots(msgspec.structs.replace(node, status=status)).plan()) == []
+    assert reasons(tree.with_roots(msgspec.structs.replace(node, status=status)).plan()) == []
 
 
 def test_resources_are_written_once_a_second_at_most_and_conditions_at_once():
     busy = leaf(leaf_node("n1"), used={"n1": used(1, cpu="1")})
-    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW + timedelta(milliseconds=400))
+    tree = settled_state(nodes=[leaf_node("n1")]).with_(now=NOW + timedelta(milliseconds=400))
 
-    early = yard.with_(leaf=busy).plan()
-    down = yard.with_(leaf=leaf(leaf_node("n1", ready="False"))).plan()
+    early = tree.with_(leaf=busy).plan()
+    down = tree.with_(leaf=leaf(leaf_node("n1", ready="False"))).plan()
 
     assert reasons(early) == []
     assert early.plan.wake_at == NOW + timedelta(seconds=1)
-    assert reasons(yard.with_(leaf=busy, now=early.plan.wake_at).plan()) == [("kosmos-east", "ResourcesChanged")]
+    assert reasons(tree.with_(leaf=busy, now=early.plan.wake_at).plan()) == [("kosmos-east", "ResourcesChanged")]
     assert reasons(down) == [("kosmos-east", "ConditionsChanged")]
     assert "capacity" not in only_write(down).body["status"]
     assert down.plan.wake_at == NOW + timedelta(seconds=1)
 
 
 def test_a_time_of_writing_ahead_of_our_clock_holds_nothing_back():
-    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW - timedelta(seconds=5))
+    tree = settled_state(nodes=[leaf_node("n1")]).with_(now=NOW - timedelta(seconds=5))
 
-    planned = yard.with_(leaf=leaf(leaf_node("n1"), used={"n1": used(1)})).plan()
+    planned = tree.with_(leaf=leaf(leaf_node("n1"), used={"n1": used(1)})).plan()
 
     assert reasons(planned) == [("kosmos-east", "ResourcesChanged")]
 
 
 def test_the_largest_free_block_stands_in_an_annotation_while_it_is_asked_for():
     nodes = [leaf_node("n1", cpu="4"), leaf_node("n2", cpu="16")]
-    yard = grown(nodes=nodes, resources={"largestFree": True})
-    without = yard.with_(cluster=cluster())
+    tree = settled_state(nodes=nodes, resources={"largestFree": True})
+    without = tree.with_(cluster=cluster())
 
     assert (
-        yard.roots["kosmos-east"].metadata.annotations[names.LARGEST_FREE] == '{"cpu":"16","memory":"8Gi","pods":"110"}'
+        tree.roots["kosmos-east"].metadata.annotations[names.LARGEST_FREE] == '{"cpu":"16","memory":"8Gi","pods":"110"}'
     )
     assert names.LARGEST_FREE not in without.settled().roots["kosmos-east"].metadata.annotations
 
 
 def test_a_resource_is_kept_at_zero_while_no_leaf_node_counts_and_goes_with_the_last_that_has_it():
     gpu = {"nvidia.com/gpu": "2"}
-    yard = grown(nodes=[leaf_node("n1", more=gpu), leaf_node("n2")])
+    tree = settled_state(nodes=[leaf_node("n1", more=gpu), leaf_node("n2")])
 
-    cordoned = yard.with_(leaf=leaf(leaf_node("n1", more=gpu, is_cordoned=True), leaf_node("n2"))).settled()
-    gone = yard.with_(leaf=leaf(leaf_node("n2"))).settled()
+    cordoned = tree.with_(leaf=leaf(leaf_node("n1", more=gpu, is_cordoned=True), leaf_node("n2"))).settled()
+    gone = tree.with_(leaf=leaf(leaf_node("n2"))).settled()
 
     assert cordoned.roots["kosmos-east"].status.capacity["nvidia.com/gpu"] == "0"
     assert "nvidia.com/gpu" not in gone.roots["kosmos-east"].status.capacity
 
 
 def test_a_node_left_by_kosmos_is_taken_over():
-    yard = Yard(cluster("east", whole()), leaf(leaf_node("n1"))).with_roots(left_by_kosmos("kosmos-east"))
+    tree = TreeState(cluster("east", whole_model()), leaf(leaf_node("n1"))).with_roots(left_by_kosmos("kosmos-east"))
 
-    planned = yard.plan()
-    settled = yard.settled()
+    planned = tree.plan()
+    settled = tree.settled()
 
     assert reasons(planned) == [("kosmos-east", "ConditionsChanged"), ("kosmos-east", "NodeAdopted")]
     node = settled.roots["kosmos-east"]
@@ -374,27 +378,27 @@ def test_a_node_left_by_kosmos_is_taken_over():
 def test_a_provider_id_that_is_there_stays():
     known = left_by_kosmos("kosmos-east", providerID="other://1")
 
-    settled = Yard(cluster(), leaf(leaf_node("n1"))).with_roots(known).settled()
+    settled = TreeState(cluster(), leaf(leaf_node("n1"))).with_roots(known).settled()
 
     assert settled.roots["kosmos-east"].spec.provider_id == "other://1"
 
 
 def test_a_reference_to_a_cluster_of_the_same_name_that_is_no_more_is_replaced():
-    yard = grown(nodes=[leaf_node("n1")])
-    node = yard.roots["kosmos-east"]
+    tree = settled_state(nodes=[leaf_node("n1")])
+    node = tree.roots["kosmos-east"]
     old = OwnerReference(api_version="kosmos.io/v1alpha1", kind="Cluster", name="east", uid="uid-before")
     other = OwnerReference(api_version="v1", kind="ConfigMap", name="east", uid="uid-x")
 
-    planned = yard.with_roots(edited(node, owner_references=(old, other))).plan()
+    planned = tree.with_roots(edited(node, owner_references=(old, other))).plan()
 
     assert [each["uid"] for each in only_write(planned).body["metadata"]["ownerReferences"]] == ["uid-x", "uid-east"]
     assert only_write(planned).resource_version == node.metadata.resource_version
 
 
 def test_what_is_true_of_the_leaf_comes_before_what_may_be_held_or_refused():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
-    planned = yard.with_(leaf=leaf(leaf_node("n1", ready="False", taints=["a:NoSchedule"]))).plan()
+    planned = tree.with_(leaf=leaf(leaf_node("n1", ready="False", taints=["a:NoSchedule"]))).plan()
 
     status, main = planned.plan.actions
     assert reasons(planned) == [("n1", "ConditionsChanged"), ("n1", "NodeUpdated")]
@@ -404,42 +408,44 @@ def test_what_is_true_of_the_leaf_comes_before_what_may_be_held_or_refused():
 
 @pytest.mark.parametrize("changed", [{"taints": ["a:NoSchedule"], "cpu": "64"}, {"disk": "ssd", "ready": "False"}])
 def test_two_patches_of_one_node_are_both_bound_to_its_version(changed):
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
-    planned = yard.with_(leaf=leaf(leaf_node("n1", **changed))).plan()
+    planned = tree.with_(leaf=leaf(leaf_node("n1", **changed))).plan()
 
-    version = yard.roots["n1"].metadata.resource_version
+    version = tree.roots["n1"].metadata.resource_version
     assert [planned.write(each).resource_version for each in planned.plan.actions] == [version, version]
 
 
 def test_a_node_deleted_by_hand_is_created_again():
-    yard = grown(nodes=[leaf_node("n1")])
+    tree = settled_state(nodes=[leaf_node("n1")])
 
-    planned = yard.without_root("kosmos-east").plan()
+    planned = tree.without_root("kosmos-east").plan()
 
     assert reasons(planned) == [("kosmos-east", "NodeCreated")]
     assert planned.plan.actions[0].object.uid == ""
 
 
 def test_a_node_that_somebody_holds_while_it_goes_is_waited_for():
-    yard = grown(nodes=[leaf_node("n1")])
-    going = edited(yard.roots["kosmos-east"], deletion_timestamp=NOW)
+    tree = settled_state(nodes=[leaf_node("n1")])
+    going = edited(tree.roots["kosmos-east"], deletion_timestamp=NOW)
 
-    assert reasons(yard.with_roots(going).with_(leaf=leaf(leaf_node("n1", ready="False"))).plan()) == []
+    assert reasons(tree.with_roots(going).with_(leaf=leaf(leaf_node("n1", ready="False"))).plan()) == []
 
 
 def test_a_hostname_that_fits_into_a_label_is_the_name():
     name = "n" * 62 + "1"
 
-    labels = mirror_of(name, Yard(cluster("east", one(name)), leaf(leaf_node(name))).plan())["metadata"]["labels"]
+    labels = mirror_of(name, TreeState(cluster("east", node_model(name)), leaf(leaf_node(name))).plan())["metadata"][
+        "labels"
+    ]
 
     assert labels["kubernetes.io/hostname"] == name
 
 
 def test_a_diff_speaks_of_conditions_without_their_heartbeat():
-    yard = grown(nodes=[leaf_node("n1")])
+    tree = settled_state(nodes=[leaf_node("n1")])
 
-    (action,) = yard.with_(leaf=leaf(leaf_node("n1", ready="Unknown"))).later(10).plan().plan.actions
+    (action,) = tree.with_(leaf=leaf(leaf_node("n1", ready="Unknown"))).later(10).plan().plan.actions
 
     paths = [each.path for each in action.diff]
     assert "status.conditions[Ready].status" in paths
@@ -449,9 +455,9 @@ def test_a_diff_speaks_of_conditions_without_their_heartbeat():
 def test_names_that_begin_alike_are_hosts_apart():
     long = "node-" + "a" * 58
     called = [f"{long}-1", f"{long}-2", f"{'b' * 53}-{'c' * 60}"]
-    yard = grown(*(one(name) for name in called), nodes=[leaf_node(name) for name in called])
+    tree = settled_state(*(node_model(name) for name in called), nodes=[leaf_node(name) for name in called])
 
-    hosts = [yard.roots[name].metadata.labels["kubernetes.io/hostname"] for name in called]
+    hosts = [tree.roots[name].metadata.labels["kubernetes.io/hostname"] for name in called]
 
     assert len(set(hosts)) == len(called)
     assert [label_value_faults(each) for each in hosts] == [[]] * len(called)

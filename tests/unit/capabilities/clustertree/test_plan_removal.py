@@ -9,20 +9,20 @@ from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Verb
 
-from ....builders.trees import (
+from ....builders.tree_state import (
     NOW,
-    Yard,
+    TreeState,
     cluster,
-    grown,
     leaf,
     leaf_node,
     left_by_kosmos,
     lost,
-    one,
+    node_model,
     reasons,
     refused,
     root_node,
-    unheard,
+    settled_state,
+    unreached_leaf,
 )
 
 DELETED = {"deletionTimestamp": NOW.isoformat()}
@@ -35,11 +35,11 @@ ENDINGS = {
 
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 def test_all_nodes_go_each_with_its_lease_and_then_the_finalizer(ending):
-    yard = grown(one("n1"), one("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
-    yard = yard.with_(cluster=cluster("east", one("n1"), one("n2"), **ending))
+    tree = settled_state(node_model("n1"), node_model("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
+    tree = tree.with_(cluster=cluster("east", node_model("n1"), node_model("n2"), **ending))
 
-    planned = yard.plan()
-    done = yard.after(planned).plan()
+    planned = tree.plan()
+    done = tree.after(planned).plan()
 
     assert reasons(planned) == [
         ("n1", "NodeRemoved"),
@@ -53,23 +53,23 @@ def test_all_nodes_go_each_with_its_lease_and_then_the_finalizer(ending):
     assert (lease.object.namespace, lease.after, lease.disruption) == ("kube-node-lease", (node.id,), Disruption.NONE)
     assert reasons(done) == [("east", "FinalizerRemoved")]
     assert done.write(done.plan.actions[0]).body == {"metadata": {"finalizers": []}}
-    assert reasons(yard.settled().plan()) == []
+    assert reasons(tree.settled().plan()) == []
 
 
 @pytest.mark.parametrize(
     "state",
     [
-        {"leaf": unheard(health=lost())},
+        {"leaf": unreached_leaf(health=lost())},
         {"leaf": leaf(leaf_node("n1"), health=lost(), is_connected=False)},
-        {"leaf": unheard(), "kubeconfig": Kubeconfig(error="not base64")},
-        {"leaf": unheard(), "kubeconfig": Kubeconfig(is_missing=True)},
+        {"leaf": unreached_leaf(), "kubeconfig": Kubeconfig(error="not base64")},
+        {"leaf": unreached_leaf(), "kubeconfig": Kubeconfig(is_missing=True)},
     ],
     ids=["never reached", "cut off", "broken kubeconfig", "secret gone"],
 )
 def test_deletion_does_not_need_the_leaf(state):
-    yard = grown(nodes=[leaf_node("n1")]).with_(cluster=cluster("east", metadata=DELETED), **state)
+    tree = settled_state(nodes=[leaf_node("n1")]).with_(cluster=cluster("east", metadata=DELETED), **state)
 
-    gone = yard.settled()
+    gone = tree.settled()
 
     assert gone.roots == {}
     assert gone.cluster.metadata.finalizers == ()
@@ -77,19 +77,21 @@ def test_deletion_does_not_need_the_leaf(state):
 
 def test_nodes_of_others_stay_when_a_cluster_is_deleted():
     half = root_node("kosmos-east-2", annotations={"kosmos-io/owned-by-cluster": "east"})
-    yard = grown(nodes=[leaf_node("n1")]).with_roots(root_node("n1"), left_by_kosmos("kosmos-west", "west"), half)
+    tree = settled_state(nodes=[leaf_node("n1")]).with_roots(
+        root_node("n1"), left_by_kosmos("kosmos-west", "west"), half
+    )
 
-    gone = yard.with_(cluster=cluster("east", metadata=DELETED)).settled()
+    gone = tree.with_(cluster=cluster("east", metadata=DELETED)).settled()
 
     assert sorted(gone.roots) == ["kosmos-east-2", "kosmos-west", "n1"]
 
 
 def test_the_finalizer_waits_for_a_node_that_somebody_holds():
-    yard = grown(nodes=[leaf_node("n1")])
-    node = yard.roots["kosmos-east"]
+    tree = settled_state(nodes=[leaf_node("n1")])
+    node = tree.roots["kosmos-east"]
     going = msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, deletion_timestamp=NOW))
 
-    planned = yard.with_roots(going).with_(cluster=cluster("east", metadata=DELETED)).plan()
+    planned = tree.with_roots(going).with_(cluster=cluster("east", metadata=DELETED)).plan()
 
     assert reasons(planned) == []
 
@@ -97,16 +99,16 @@ def test_the_finalizer_waits_for_a_node_that_somebody_holds():
 def test_a_finalizer_of_somebody_else_stays():
     own = cluster("east", metadata={**DELETED, "finalizers": ["other", names.FINALIZER]})
 
-    planned = grown(nodes=[]).without_root("kosmos-east").with_(cluster=own).plan()
+    planned = settled_state(nodes=[]).without_root("kosmos-east").with_(cluster=own).plan()
 
     assert planned.write(planned.plan.actions[0]).body == {"metadata": {"finalizers": ["other"]}}
     assert planned.write(planned.plan.actions[0]).resource_version == "1"
 
 
 def test_a_model_that_goes_takes_its_node_also_while_the_leaf_is_down():
-    yard = grown(one("n1"), one("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
+    tree = settled_state(node_model("n1"), node_model("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
 
-    planned = yard.with_(cluster=cluster("east", one("n2")), leaf=unheard(health=lost())).plan()
+    planned = tree.with_(cluster=cluster("east", node_model("n2")), leaf=unreached_leaf(health=lost())).plan()
 
     assert ("n1", "NodeRemoved") in reasons(planned)
     assert ("n2", "NodeRemoved") not in reasons(planned)
@@ -122,25 +124,25 @@ def test_a_model_that_goes_takes_its_node_also_while_the_leaf_is_down():
     ids=["none", "refused", "secret"],
 )
 def test_a_cluster_whose_leaf_cannot_be_asked_keeps_its_nodes_and_says_why(kubeconfig, reason):
-    planned = grown(nodes=[leaf_node("n1")]).with_(kubeconfig=kubeconfig, leaf=unheard()).plan()
+    planned = settled_state(nodes=[leaf_node("n1")]).with_(kubeconfig=kubeconfig, leaf=unreached_leaf()).plan()
 
     assert reasons(planned) == []
     assert refused(planned) == [("east", reason)]
 
 
 def test_a_node_that_kosmos_made_stays_until_the_leaf_has_been_listed():
-    yard = Yard(cluster("east", one("n1")), unheard()).with_roots(left_by_kosmos("kosmos-east"))
-    assert reasons(yard.plan()) == []
+    tree = TreeState(cluster("east", node_model("n1")), unreached_leaf()).with_roots(left_by_kosmos("kosmos-east"))
+    assert reasons(tree.plan()) == []
 
-    listed = yard.with_(leaf=leaf(leaf_node("n1")))
+    listed = tree.with_(leaf=leaf(leaf_node("n1")))
     assert ("kosmos-east", "NodeRemoved") in reasons(listed.plan())
 
 
 def test_a_node_whose_leaf_node_is_gone_is_unknown_and_offers_nothing_for_as_long_as_it_stays():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")], resources={"largestFree": True}).with_(leaf=leaf())
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")], resources={"largestFree": True}).with_(leaf=leaf())
 
-    planned = yard.plan()
-    held = without_removals(yard, planned)
+    planned = tree.plan()
+    held = without_removals(tree, planned)
 
     status, node, lease = planned.plan.actions
     assert (status.reason, node.reason, lease.reason) == ("ConditionsChanged", "NodeRemoved", "LeaseRemoved")
@@ -149,14 +151,14 @@ def test_a_node_whose_leaf_node_is_gone_is_unknown_and_offers_nothing_for_as_lon
     assert (ready.status, ready.reason) == ("Unknown", "LeafNodeGone")
     assert set(held.roots["n1"].status.allocatable.values()) == {"0"}
     assert names.LARGEST_FREE not in held.roots["n1"].metadata.annotations
-    assert [each.is_alive for each in node_lease_inputs(held.seen(), held.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(held.snapshot(), held.now)] == [False]
     assert reasons(held.plan()) == [("n1", "NodeRemoved"), ("n1", "LeaseRemoved")]
 
 
 def test_an_approval_is_for_exactly_the_nodes_that_the_leaf_lost_then():
     names = ("n1", "n2", "n3")
-    yard = grown(*map(one, names), nodes=map(leaf_node, names))
-    two_lost, all_lost = yard.with_(leaf=leaf(leaf_node("n3"))), yard.with_(leaf=leaf())
+    tree = settled_state(*map(node_model, names), nodes=map(leaf_node, names))
+    two_lost, all_lost = tree.with_(leaf=leaf(leaf_node("n3"))), tree.with_(leaf=leaf())
 
     asked = held_by(two_lost)
 
@@ -167,8 +169,8 @@ def test_an_approval_is_for_exactly_the_nodes_that_the_leaf_lost_then():
 
 def test_an_approval_of_what_a_version_of_the_cluster_takes_away_is_for_all_of_it_and_not_for_what_the_leaf_loses():
     names = ("n1", "n2", "n3", "n4")
-    yard = grown(*map(one, names), nodes=map(leaf_node, names))
-    edit = yard.with_(cluster=cluster("east", one("n1"), one("n2"), metadata={"generation": 2}))
+    tree = settled_state(*map(node_model, names), nodes=map(leaf_node, names))
+    edit = tree.with_(cluster=cluster("east", node_model("n1"), node_model("n2"), metadata={"generation": 2}))
 
     asked = held_by(edit)
 
@@ -178,32 +180,34 @@ def test_an_approval_of_what_a_version_of_the_cluster_takes_away_is_for_all_of_i
 
 
 def test_a_leaf_node_that_comes_back_while_its_mirror_waits_makes_it_well():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
-    held = without_removals(yard.with_(leaf=leaf()), yard.with_(leaf=leaf()).plan())
-    assert [each.is_alive for each in node_lease_inputs(held.with_(leaf=unheard()).seen(), held.now)] == [False]
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
+    held = without_removals(tree.with_(leaf=leaf()), tree.with_(leaf=leaf()).plan())
+    assert [each.is_alive for each in node_lease_inputs(held.with_(leaf=unreached_leaf()).snapshot(), held.now)] == [
+        False
+    ]
 
     back = held.with_(leaf=leaf(leaf_node("n1"))).settled()
 
-    assert back.roots["n1"].status == yard.roots["n1"].status
-    assert [each.is_alive for each in node_lease_inputs(back.seen(), back.now)] == [True]
+    assert back.roots["n1"].status == tree.roots["n1"].status
+    assert [each.is_alive for each in node_lease_inputs(back.snapshot(), back.now)] == [True]
 
 
 def test_a_node_that_no_model_asks_for_offers_nothing_for_as_long_as_it_stays():
     """Another model now has its leaf node."""
-    yard = grown(one("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east"))
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east"))
 
-    held = without_removals(yard, yard.plan())
+    held = without_removals(tree, tree.plan())
 
     assert {name: node.status.capacity["cpu"] for name, node in held.roots.items()} == {"n1": "0", "kosmos-east": "4"}
     assert held.roots["n1"].condition("Ready").status == "True"
-    assert [each.is_alive for each in node_lease_inputs(held.seen(), held.now)] == [True, True]
+    assert [each.is_alive for each in node_lease_inputs(held.snapshot(), held.now)] == [True, True]
 
 
 def test_a_node_that_waits_to_go_is_ready_again_with_its_leaf():
     """Otherwise a short outage would evict pods of held nodes, and each restart would mark the leaf unreachable."""
     nodes = [leaf_node("n1")]
-    yard = grown(one("n1"), nodes=nodes).with_(cluster=cluster("east"))
-    held = without_removals(yard, yard.plan())
+    tree = settled_state(node_model("n1"), nodes=nodes).with_(cluster=cluster("east"))
+    held = without_removals(tree, tree.plan())
 
     down = held.with_(leaf=leaf(*nodes, health=lost()))
     down = without_removals(down, down.plan())
@@ -218,19 +222,19 @@ def test_a_node_that_waits_to_go_is_ready_again_with_its_leaf():
         "n1": "True",
         "kosmos-east": "True",
     }
-    assert not lease_input(back.seen(), ()).is_given_up
+    assert not lease_input(back.snapshot(), ()).is_given_up
 
 
-def held_by(yard, approved=""):
+def held_by(tree, approved=""):
     """The actions that a brake of one node holds."""
-    return brake(yard.plan().plan, Limit(nodes=1, percent=0), len(yard.roots), [approved]).held
+    return brake(tree.plan().plan, Limit(nodes=1, percent=0), len(tree.roots), [approved]).held
 
 
 def deleted(plan):
     return [action.object.name for action in plan.actions if action.reason == "NodeRemoved"]
 
 
-def without_removals(yard, planned):
-    """The yard after a plan whose removals the brake holds."""
-    now = brake(planned.plan, Limit(nodes=0, percent=0), len(yard.roots)).now
-    return yard.after(msgspec.structs.replace(planned, plan=now))
+def without_removals(tree, planned):
+    """The tree after a plan whose removals the brake holds."""
+    now = brake(planned.plan, Limit(nodes=0, percent=0), len(tree.roots)).now
+    return tree.after(msgspec.structs.replace(planned, plan=now))

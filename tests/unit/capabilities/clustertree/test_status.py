@@ -7,22 +7,22 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.builders.trees import (
+from tests.builders.tree_state import (
     NOW,
-    Yard,
+    TreeState,
     alive,
     bound,
     cluster,
     failing,
-    grown,
     leaf,
     leaf_node,
     lost,
-    one,
-    party,
+    node_model,
     rejecting,
     root_node,
-    unheard,
+    selector_model,
+    settled_state,
+    unreached_leaf,
 )
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
@@ -34,16 +34,16 @@ from nodeyard.capabilities.clustertree.usage import Usage
 N1 = leaf_node("n1")
 
 
-def passed(yard, results=None):
+def passed(tree, results=None):
     """Return the status written after a reconcile in which every action has this result; None if unchanged."""
-    planned = yard.plan().plan
+    planned = tree.plan().plan
     outcome = Outcome(
         results=tuple(
             ActionResult(action=each, result=results or Result.DONE, message="boom" if results else "")
             for each in planned.actions
         )
     )
-    writes = status(yard.seen(), planned, outcome, yard.now)
+    writes = status(tree.snapshot(), planned, outcome, tree.now)
     return writes[0].status if writes else None
 
 
@@ -51,16 +51,16 @@ def conditions(said):
     return {each["type"]: (each["status"], each["reason"]) for each in said["conditions"]}
 
 
-def told(yard):
-    """Return the yard with the status written to its Cluster."""
-    said = passed(yard)
+def told(tree):
+    """Return the tree with the status written to its Cluster."""
+    said = passed(tree)
     if said is None:
-        return yard
-    return yard.with_(cluster=msgspec.structs.replace(yard.cluster, status=msgspec.convert(said, ClusterStatus)))
+        return tree
+    return tree.with_(cluster=msgspec.structs.replace(tree.cluster, status=msgspec.convert(said, ClusterStatus)))
 
 
 def test_a_leaf_that_is_well_is_ready_and_its_nodes_are_listed():
-    said = passed(grown(one("n1"), nodes=[N1]))
+    said = passed(settled_state(node_model("n1"), nodes=[N1]))
 
     assert conditions(said) == {
         "Reachable": ("True", "LeafReachable"),
@@ -73,19 +73,19 @@ def test_a_leaf_that_is_well_is_ready_and_its_nodes_are_listed():
 
 
 def test_nodes_that_this_pass_creates_or_removes_are_counted_so():
-    fresh = Yard(cluster("east"), leaf(N1))
+    fresh = TreeState(cluster("east"), leaf(N1))
     assert passed(fresh)["nodes"] == 1
     assert passed(fresh, Result.FAILED)["nodes"] == 0
-    off = grown(nodes=[N1])
+    off = settled_state(nodes=[N1])
     off = off.with_(cluster=cluster("east", enable=False))
     assert passed(off)["clusterTreeStatus"] == {"leafNodeItems": []}
 
 
 def test_nothing_is_written_again_while_nothing_happens():
-    yard = told(grown(nodes=[N1]))
+    tree = told(settled_state(nodes=[N1]))
 
-    assert passed(yard) is None
-    assert passed(yard.later(3600)) is None
+    assert passed(tree) is None
+    assert passed(tree.later(3600)) is None
 
 
 def renewed(seconds, **given):
@@ -94,12 +94,12 @@ def renewed(seconds, **given):
 
 
 def test_when_leases_were_renewed_is_shown_at_first_and_then_once_a_minute():
-    yard = told(grown(nodes=[N1]).with_(leaf=renewed(0)))
-    assert yard.cluster.status.leases_renewed_time == "2030-01-01T00:00:00Z"
-    assert yard.plan().plan.wake_at == NOW + timedelta(seconds=60)
+    tree = told(settled_state(nodes=[N1]).with_(leaf=renewed(0)))
+    assert tree.cluster.status.leases_renewed_time == "2030-01-01T00:00:00Z"
+    assert tree.plan().plan.wake_at == NOW + timedelta(seconds=60)
 
-    assert passed(yard.with_(now=NOW + timedelta(seconds=59), leaf=renewed(50))) is None
-    minute = yard.with_(now=NOW + timedelta(seconds=60), leaf=renewed(55))
+    assert passed(tree.with_(now=NOW + timedelta(seconds=59), leaf=renewed(50))) is None
+    minute = tree.with_(now=NOW + timedelta(seconds=60), leaf=renewed(55))
     assert told(minute).cluster.status.leases_renewed_time == "2030-01-01T00:00:55Z"
     assert minute.plan().plan.wake_at == NOW + timedelta(seconds=115)
 
@@ -113,9 +113,9 @@ def test_when_leases_were_renewed_is_shown_at_first_and_then_once_a_minute():
     ids=["late", "stopped"],
 )
 def test_leases_that_are_late_or_have_stopped_are_told_with_the_exact_moment(health, says):
-    yard = told(grown(nodes=[N1]).with_(leaf=renewed(0)))
+    tree = told(settled_state(nodes=[N1]).with_(leaf=renewed(0)))
 
-    late = told(yard.with_(leaf=leaf(N1, health=health)))
+    late = told(tree.with_(leaf=leaf(N1, health=health)))
 
     assert late.cluster.status.leases_renewed_time == "2030-01-01T00:00:30Z"
     condition = next(each for each in late.cluster.status.conditions if each.type == "LeasesRenewed")
@@ -125,24 +125,24 @@ def test_leases_that_are_late_or_have_stopped_are_told_with_the_exact_moment(hea
 
 
 def test_when_leases_were_renewed_outlives_a_restart_and_goes_with_the_nodes():
-    yard = told(grown(nodes=[N1]).with_(leaf=renewed(0)))
-    assert passed(yard.with_(leaf=unheard(error=""))) is None
+    tree = told(settled_state(nodes=[N1]).with_(leaf=renewed(0)))
+    assert passed(tree.with_(leaf=unreached_leaf(error=""))) is None
 
     off = cluster("east", enable=False)
-    off = msgspec.structs.replace(off, status=yard.cluster.status)
-    assert "leasesRenewedTime" not in passed(yard.with_(cluster=off))
+    off = msgspec.structs.replace(off, status=tree.cluster.status)
+    assert "leasesRenewedTime" not in passed(tree.with_(cluster=off))
 
 
 def test_a_probe_that_fails_once_says_nothing():
-    yard = told(grown(nodes=[N1]))
+    tree = told(settled_state(nodes=[N1]))
 
-    assert passed(yard.with_(leaf=leaf(N1, health=failing()))) is None
+    assert passed(tree.with_(leaf=leaf(N1, health=failing()))) is None
 
 
 def test_a_restart_before_the_leaf_is_tried_says_nothing():
-    yard = told(grown(nodes=[N1]))
+    tree = told(settled_state(nodes=[N1]))
 
-    assert passed(yard.with_(leaf=unheard(error=""))) is None
+    assert passed(tree.with_(leaf=unreached_leaf(error=""))) is None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_restart_before_the_leaf_is_tried_says_nothing():
             id="leases-late",
         ),
         pytest.param(
-            unheard("no route"),
+            unreached_leaf("no route"),
             ("False", "NotContacted"),
             ("False", "NotContacted"),
             ("Unknown", "NotContacted"),
@@ -193,19 +193,19 @@ def test_a_restart_before_the_leaf_is_tried_says_nothing():
     ],
 )
 def test_what_is_wrong_with_the_line_is_told_and_the_cluster_is_not_ready(seen, reachable, synced, leases):
-    found = conditions(passed(grown(nodes=[N1]).with_(leaf=seen)))
+    found = conditions(passed(settled_state(nodes=[N1]).with_(leaf=seen)))
 
     assert (found["Reachable"], found["ResourcesSynced"], found["LeasesRenewed"]) == (reachable, synced, leases)
     assert found["Ready"][0] == "False"
 
 
 def test_the_last_contact_is_told_once_the_leaf_is_lost_and_outlives_a_restart():
-    yard = told(grown(nodes=[N1]).with_(leaf=leaf(N1, health=lost())))
-    assert yard.cluster.status.last_contact_time == "2029-12-31T23:59:30Z"
+    tree = told(settled_state(nodes=[N1]).with_(leaf=leaf(N1, health=lost())))
+    assert tree.cluster.status.last_contact_time == "2029-12-31T23:59:30Z"
 
     again = replace(lost(), last_contact=None)
-    assert passed(yard.with_(leaf=leaf(N1, health=again))) is None
-    back = told(yard.with_(leaf=leaf(N1)))
+    assert passed(tree.with_(leaf=leaf(N1, health=again))) is None
+    back = told(tree.with_(leaf=leaf(N1)))
     assert back.cluster.status.last_contact_time == ""
 
 
@@ -218,15 +218,15 @@ def test_the_last_contact_is_told_once_the_leaf_is_lost_and_outlives_a_restart()
     ],
 )
 def test_a_kubeconfig_that_cannot_be_used_is_why_nothing_else_works(given, reason):
-    found = conditions(passed(Yard(cluster("east"), unheard(""), kubeconfig=given)))
+    found = conditions(passed(TreeState(cluster("east"), unreached_leaf(""), kubeconfig=given)))
 
     assert found["Reachable"] == found["Ready"] == ("False", reason)
 
 
 def test_a_taken_name_is_why_the_cluster_is_not_ready_though_its_leaf_is_well():
-    yard = Yard(cluster("east", one("n1")), leaf(N1)).with_roots(root_node("n1"))
+    tree = TreeState(cluster("east", node_model("n1")), leaf(N1)).with_roots(root_node("n1"))
 
-    found = conditions(passed(yard))
+    found = conditions(passed(tree))
 
     assert found["Ready"] == ("False", "NodeNameTaken")
     assert found["Reachable"][0] == "True"
@@ -235,13 +235,13 @@ def test_a_taken_name_is_why_the_cluster_is_not_ready_though_its_leaf_is_well():
 
 def test_a_party_that_gets_less_than_it_selects_is_told_and_ready():
     nodes = [leaf_node("n1", pool="a")]
-    said = passed(grown(one("n1"), party("a", pool="a"), nodes=nodes))
+    said = passed(settled_state(node_model("n1"), selector_model("a", pool="a"), nodes=nodes))
 
     assert conditions(said)["Ready"] == ("True", "LeafModelsOverlap")
 
 
 def test_a_leaf_that_another_cluster_has_is_why_the_cluster_is_not_ready():
-    said = passed(Yard(cluster("east"), leaf(N1, uid="a-leaf"), earlier_clusters=(cluster("west"),)))
+    said = passed(TreeState(cluster("east"), leaf(N1, uid="a-leaf"), earlier_clusters=(cluster("west"),)))
 
     assert conditions(said)["Ready"] == ("False", "LeafMirroredByAnother")
     assert "Cluster west" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
@@ -250,7 +250,7 @@ def test_a_leaf_that_another_cluster_has_is_why_the_cluster_is_not_ready():
 
 def test_since_when_credentials_are_rejected_is_told_also_by_whoever_takes_over():
     later = replace(rejecting(NOW + timedelta(minutes=5)), rejected_since=NOW)
-    said = passed(grown(nodes=[N1]).with_(leaf=leaf(N1, health=later)))
+    said = passed(settled_state(nodes=[N1]).with_(leaf=leaf(N1, health=later)))
 
     assert "since 2030-01-01T00:00:00Z" in next(
         each["message"] for each in said["conditions"] if each["type"] == "Reachable"
@@ -258,7 +258,7 @@ def test_since_when_credentials_are_rejected_is_told_also_by_whoever_takes_over(
 
 
 def test_a_write_that_fails_is_named():
-    said = passed(Yard(cluster("east"), leaf(N1)), Result.FAILED)
+    said = passed(TreeState(cluster("east"), leaf(N1)), Result.FAILED)
 
     assert conditions(said)["ResourcesSynced"] == ("False", "WriteFailed")
     assert conditions(said)["Ready"] == ("False", "WriteFailed")
@@ -267,7 +267,7 @@ def test_a_write_that_fails_is_named():
 
 @pytest.mark.parametrize("result", [Result.CONFLICT, Result.SKIPPED, Result.HELD])
 def test_a_cluster_whose_nodes_are_still_to_be_made_is_not_ready(result):
-    said = passed(Yard(cluster("east"), leaf(N1)), result)
+    said = passed(TreeState(cluster("east"), leaf(N1)), result)
 
     assert (said["nodes"], conditions(said)["Ready"]) == (0, ("False", "NodesPending"))
     assert "kosmos-east" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
@@ -275,7 +275,7 @@ def test_a_cluster_whose_nodes_are_still_to_be_made_is_not_ready(result):
 
 def test_amounts_that_cannot_be_read_are_told_with_their_pods():
     usage = Usage(unreadable=frozenset({"shop/odd"}))
-    said = passed(grown(nodes=[N1]).with_(leaf=leaf(N1, used={"n1": usage})))
+    said = passed(settled_state(nodes=[N1]).with_(leaf=leaf(N1, used={"n1": usage})))
 
     assert conditions(said)["ResourcesSynced"] == ("False", "UnreadableAmounts")
     assert "shop/odd" in next(each["message"] for each in said["conditions"] if each["type"] == "ResourcesSynced")
@@ -283,32 +283,32 @@ def test_amounts_that_cannot_be_read_are_told_with_their_pods():
 
 def test_a_cluster_that_is_switched_off_is_ready_when_its_nodes_are_gone():
     off = cluster("east", enable=False)
-    assert conditions(passed(grown(nodes=[N1]).with_(cluster=off)))["Ready"] == ("False", "TreeDisabled")
-    assert conditions(passed(Yard(off, leaf(N1))))["Ready"] == ("True", "TreeDisabled")
+    assert conditions(passed(settled_state(nodes=[N1]).with_(cluster=off)))["Ready"] == ("False", "TreeDisabled")
+    assert conditions(passed(TreeState(off, leaf(N1))))["Ready"] == ("True", "TreeDisabled")
 
 
 def test_a_cluster_whose_finalizer_goes_gets_no_status_any_more():
     going = cluster("east", metadata={"deletionTimestamp": NOW.isoformat()})
 
-    assert passed(Yard(going, leaf(N1))) is None
+    assert passed(TreeState(going, leaf(N1))) is None
 
 
 def test_pods_that_nobody_takes_up_are_counted_from_the_first_minute_on():
     pods = (bound("a", "kosmos-east", NOW - timedelta(seconds=61)), bound("b", "kosmos-east", NOW))
 
-    assert passed(grown(nodes=[N1]).with_(pending_pods=pods, now=NOW))["unacknowledgedPods"] == 1
+    assert passed(settled_state(nodes=[N1]).with_(pending_pods=pods, now=NOW))["unacknowledgedPods"] == 1
 
 
 def test_what_clusterlink_says_stays():
-    yard = grown(nodes=[N1])
+    tree = settled_state(nodes=[N1])
     link = {"podCIDRs": ["10.0.0.0/8"]}
-    status = msgspec.structs.replace(yard.cluster.status, cluster_link_status=link)
-    yard = yard.with_(cluster=msgspec.structs.replace(yard.cluster, status=status))
+    status = msgspec.structs.replace(tree.cluster.status, cluster_link_status=link)
+    tree = tree.with_(cluster=msgspec.structs.replace(tree.cluster, status=status))
 
-    assert passed(yard)["clusterLinkStatus"] == link
+    assert passed(tree)["clusterLinkStatus"] == link
 
 
 def test_what_is_said_is_what_is_read_back():
-    said = passed(grown(nodes=[N1]))
+    said = passed(settled_state(nodes=[N1]))
 
     assert wire(msgspec.convert({"status": said}, Cluster).status) == said

@@ -17,8 +17,8 @@ from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Disruption, Plan, Verb
 
+from ....builders.pool_removal import OWN, cluster_object, deployment, member
 from ....builders.pools import NOW, cluster, machine
-from ....builders.removals import OWN, cluster_object, deployment, member
 
 GOING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
 ELSEWHERE = Workload(uid="theirs", has_kubeconfig=True, cluster="prod")

@@ -19,8 +19,8 @@ from nodeyard.kube.objects import Pod
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Plan, Verb
 
+from ....builders.pool_removal import World, deployment, member, node, pod
 from ....builders.pools import NOW
-from ....builders.removals import World, deployment, member, node, pod
 
 STARTED = "2030-01-01T00:00:00Z"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.builders.costs import steps
+from tests.builders.interpreter_steps import steps
 from tests.builders.pool_objects import SERVED, running
 from tests.builders.pools import NOW, cluster, pool
 

@@ -18,9 +18,9 @@ from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Plan, Verb
 
-from ....builders.nested import nested
+from ....builders.nested_json import nested
+from ....builders.pool_removal import TEMPLATE, World, deployment, member, node, pod
 from ....builders.pools import NOW
-from ....builders.removals import TEMPLATE, World, deployment, member, node, pod
 
 TIMEOUTS = ("nodeDrainTimeoutSeconds", "nodeVolumeDetachTimeoutSeconds")
 EXCLUSIONS = {names.EXCLUDE_DRAINING: "true", names.EXCLUDE_VOLUME_WAIT: "true"}

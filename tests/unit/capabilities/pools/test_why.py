@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 from tests.builders.pool_objects import changed, running, settled, with_deployment, with_management
+from tests.builders.pool_removal import World, pod
 from tests.builders.pool_views import PoolsView
 from tests.builders.pools import NOW, SEED_POOLS, class_body, cluster, machine, node_class, pool, snapshot
-from tests.builders.removals import World, pod
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import names

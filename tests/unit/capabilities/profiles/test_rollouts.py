@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders.costs import steps
+from tests.builders.interpreter_steps import steps
 from tests.builders.profile_views import counted
 
 from nodeyard.apiserver.server import Server

@@ -13,7 +13,7 @@ from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Disruption
 
-from ....builders.nested import nested
+from ....builders.nested_json import nested
 from ....builders.spares import (
     NOW,
     apply,

@@ -19,7 +19,7 @@ from nodeyard.kube.objects import Condition, Node, NodeStatus, Pod
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Planned
 
-from ....builders.nested import nested
+from ....builders.nested_json import nested
 from ....builders.spares import (
     NOW,
     apply,

@@ -40,7 +40,7 @@ PROGRAM = (sys.executable, "-c", "from nodeyard.cli import main; main()")
 _numbers = itertools.count(1)
 
 
-class Lattice:
+class PoolsEnv:
     def __init__(self, api: Any, machines: Any) -> None:
         self.rest: Rest = api.rest
         self.session = Session(api.url, api.authority.pem, api.admin_token, keep_alive=True)
@@ -48,7 +48,7 @@ class Lattice:
         self.machines = machines
         self.operator: Any = None
         """The operator that runs during all tests, if there is one."""
-        self._made: list[str] = []
+        self._created: list[str] = []
 
     # creating and changing
 
@@ -58,17 +58,17 @@ class Lattice:
 
     def cluster(self, name: str, **spec: Any) -> str:
         """Apply a new LatticeCluster; return its name."""
-        return self._make(CLUSTERS, cluster_body(name, **spec))
+        return self._create(CLUSTERS, cluster_body(name, **spec))
 
     def node_class(self, name: str, **providers: Any) -> str:
-        return self._make(CLASSES, class_body(name, **providers))
+        return self._create(CLASSES, class_body(name, **providers))
 
     def service(self, name: str, *args: Any) -> str:
-        return self._make(SERVICES, service_body(name, *args))
+        return self._create(SERVICES, service_body(name, *args))
 
-    def _make(self, path: str, body: Object) -> str:
+    def _create(self, path: str, body: Object) -> str:
         name: str = body["metadata"]["name"]
-        self._made.append(f"{path}/{name}")
+        self._created.append(f"{path}/{name}")
         self.rest.create(body)
         return name
 
@@ -98,18 +98,18 @@ class Lattice:
         control_plane = self.path(
             name, "kubeadmcontrolplanes", names.control_plane(name), names.CONTROL_PLANE_API_VERSION
         )
-        machines = [self.path(name, "machines", each["metadata"]["name"]) for each in self.listed(name, "machines")]
+        machines = [self.path(name, "machines", each["metadata"]["name"]) for each in self.list(name, "machines")]
         for path in (control_plane, *machines, self.path(name, "clusters", name)):
-            self.until(lambda path=path: self._is_torn_out(path), f"{path} is gone")
+            self.wait_until(lambda path=path: self._is_deleted(path), f"{path} is gone")
 
-    def _is_torn_out(self, path: str) -> bool:
+    def _is_deleted(self, path: str) -> bool:
         """Delete an object; return False if a controller has just added its finalizer again."""
         with suppress(RestError):
             self.patch(path, {"metadata": {"finalizers": None}})
             self.rest.call("DELETE", path)
         return not self.exists(path)
 
-    def lead(self, name: str, config: Object) -> None:
+    def set_kubeconfig(self, name: str, config: Object) -> None:
         """Point the kubeconfig of a cluster to that server."""
         metadata = {
             "name": names.kubeconfig(name),
@@ -126,7 +126,7 @@ class Lattice:
         found: Object = self.rest.call("PATCH", f"{path}{query}", body, content_type=MERGE)
         return found
 
-    def release(self, app: str) -> None:
+    def delete_workload(self, app: str) -> None:
         """Delete the PodDisruptionBudget and the remaining pods of an app."""
         with suppress(RestError):
             self.machines.remove_budget(app)
@@ -141,12 +141,12 @@ class Lattice:
         collection = f"/apis/{group_version}/namespaces/{names.namespace(cluster)}/{plural}"
         return f"{collection}/{name}" if name else collection
 
-    def see(self, name: str) -> Object:
+    def get(self, name: str) -> Object:
         found: Object = self.rest.get(f"{CLUSTERS}/{name}")
         return found
 
     def status(self, name: str) -> Object:
-        found: Object = self.see(name).get("status") or {}
+        found: Object = self.get(name).get("status") or {}
         return found
 
     def pool(self, name: str, pool: str) -> Object:
@@ -158,7 +158,7 @@ class Lattice:
         found = (each for each in self.status(name).get("conditions") or () if each["type"] == kind)
         return next(found, {})
 
-    def told(self, name: str, reason: str) -> int:
+    def count_events(self, name: str, reason: str) -> int:
         """Return the number of events with this reason."""
         events = [each for each in self.rest.get(EVENTS)["items"] if each["regarding"].get("name") == name]
         return sum((each.get("series") or {}).get("count", 1) for each in events if each["reason"] == reason)
@@ -189,7 +189,7 @@ class Lattice:
         found: Object = self.rest.get(f"/api/v1/nodes/{name}")
         return found
 
-    def listed(self, name: str, plural: str, group_version: str = names.CAPI_API_VERSION) -> list[Object]:
+    def list(self, name: str, plural: str, group_version: str = names.CAPI_API_VERSION) -> list[Object]:
         found: list[Object] = self.rest.get(self.path(name, plural, group_version=group_version))["items"]
         return found
 
@@ -198,11 +198,11 @@ class Lattice:
         return {
             f"{plural}/{each['metadata']['name']}"
             for group_version, plural in TEMPLATES
-            for each in self.listed(name, plural, group_version)
+            for each in self.list(name, plural, group_version)
             if (each["metadata"].get("labels") or {}).get(names.POOL) == pool
         }
 
-    def contents(self, name: str) -> dict[str, Any]:
+    def written_objects(self, name: str) -> dict[str, Any]:
         """Return all objects that the operator writes for a cluster, without fields that Cluster API writes."""
         return {
             f"{plural}/{each['metadata']['name']}": (
@@ -211,7 +211,7 @@ class Lattice:
                 each["metadata"].get("annotations"),
             )
             for group_version, plural in WRITTEN
-            for each in self.listed(name, plural, group_version)
+            for each in self.list(name, plural, group_version)
         }
 
     def nodeyard(self, *arguments: object) -> tuple[int, str]:
@@ -230,7 +230,7 @@ class Lattice:
             return code == 0 and until in answer
 
         try:
-            self.until(is_answered, f"why {subject} answers {until!r}", timeout=60)
+            self.wait_until(is_answered, f"why {subject} answers {until!r}", timeout=60)
         except TimeoutError:
             raise AssertionError(f"why {subject} does not answer {until!r} but {answers[-1]}") from None
         return answers[-1]
@@ -240,45 +240,45 @@ class Lattice:
 
     # waiting
 
-    def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+    def wait_until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
         return until(condition, what, timeout)
 
-    def joined(self, name: str, pool: str, count: int) -> list[Object]:
+    def wait_for_nodes(self, name: str, pool: str, count: int) -> list[Object]:
         """Wait until the pool has that many ready nodes and the status reports them."""
         nodes: list[Object] = self.machines.wait_for_nodes(name, names.deployment(name, pool), count)
 
-        def is_told() -> bool:
-            told = self.pool(name, pool)
-            return (told.get("ready"), told.get("available"), told.get("phase")) == (count, count, "Ready")
+        def is_reported() -> bool:
+            status = self.pool(name, pool)
+            return (status.get("ready"), status.get("available"), status.get("phase")) == (count, count, "Ready")
 
-        self.until(is_told, f"the status of {name} says that {pool} has {count}")
+        self.wait_until(is_reported, f"the status of {name} says that {pool} has {count}")
         return nodes
 
-    def gone(self, name: str, pool: str) -> None:
+    def wait_until_removed(self, name: str, pool: str) -> None:
         """Wait until no object of the pool is left and the status no longer lists it."""
         self.machines.wait_until_removed(name, names.deployment(name, pool))
-        self.until(lambda: not self.pool(name, pool), f"the status of {name} is done with {pool}")
+        self.wait_until(lambda: not self.pool(name, pool), f"the status of {name} is done with {pool}")
 
-    def ready(self, name: str) -> Object:
-        return self.conditioned(name, "Ready", "True")
+    def wait_until_ready(self, name: str) -> Object:
+        return self.wait_for_condition(name, "Ready", "True")
 
-    def conditioned(self, name: str, kind: str, status: str, reason: str = "") -> Object:
+    def wait_for_condition(self, name: str, kind: str, status: str, reason: str = "") -> Object:
         """Wait for a condition of the current generation; return the whole status."""
 
         def is_so() -> bool:
-            found, generation = self.condition(name, kind), self.see(name)["metadata"]["generation"]
+            found, generation = self.condition(name, kind), self.get(name)["metadata"]["generation"]
             is_current = found.get("observedGeneration") == generation
             return is_current and found.get("status") == status and reason in ("", found["reason"])
 
         try:
-            self.until(is_so, f"{kind} of {name} is {status} {reason}".rstrip())
+            self.wait_until(is_so, f"{kind} of {name} is {status} {reason}".rstrip())
         except TimeoutError as error:
             raise TimeoutError(f"{error}; it says {self.status(name)}") from None
         return self.status(name)
 
     def close(self) -> None:
         """Delete the objects of the test and remove their finalizers."""
-        for path in self._made:
+        for path in self._created:
             try:
                 self.rest.call("DELETE", path)
                 self.patch(path, {"metadata": {"finalizers": None}})
@@ -290,9 +290,9 @@ class Lattice:
 class History:
     """History of the objects of a kind, by resourceVersion, since it was created."""
 
-    def __init__(self, lattice: Lattice, path: str) -> None:
-        self._session, self._path = lattice.session, path
-        found = lattice.rest.get(path)
+    def __init__(self, env: PoolsEnv, path: str) -> None:
+        self._session, self._path = env.session, path
+        found = env.rest.get(path)
         self._since: str = found["metadata"]["resourceVersion"]
         self._first: list[Object] = [{"type": "ADDED", "object": each} for each in found["items"]]
         self._seen: list[Object] = []
@@ -319,7 +319,7 @@ class History:
                 self._since = event["object"]["metadata"]["resourceVersion"]
                 yield event
 
-    def moments(self) -> Iterator[list[Object]]:
+    def states(self) -> Iterator[list[Object]]:
         """Yield all objects after each change."""
         there: dict[str, Object] = {}
         for event in self.events():

@@ -35,7 +35,7 @@ class QuickClock:
         await self._real.sleep(seconds / self._times)
 
 
-class Switch:
+class WriteSwitch:
     """A write fence that the test opens and closes."""
 
     def __init__(self):
@@ -45,13 +45,13 @@ class Switch:
         return self.is_open
 
 
-class Desk:
+class LeaseLoopHarness:
     """Holds the inputs of the loop and the leaf health that it publishes."""
 
     def __init__(self, metrics_recorder=None):
         self.metrics_recorder = metrics_recorder
         self.known = LoopInputs()
-        self.gate = Switch()
+        self.gate = WriteSwitch()
         self.published = {}
         self.marked = []
 
@@ -69,7 +69,7 @@ class Desk:
         found = self.health(cluster)
         return None if found is None else found.state
 
-    def give(self, cluster, kubeconfig, *nodes, **options):
+    def put(self, cluster, kubeconfig, *nodes, **options):
         """A node is a name, or a tuple of the fields of NodeLeaseInput."""
         leased = tuple(
             NodeLeaseInput(*((each, f"uid-of-{each}", True) if isinstance(each, str) else each)) for each in nodes
@@ -80,7 +80,7 @@ class Desk:
         self.known.put(cluster, replace(self.known.current[cluster], **changes))
 
     @asynccontextmanager
-    async def keeping(self, client, clock, connect=connect_by_kubeconfig):
+    async def running(self, client, clock, connect=connect_by_kubeconfig):
         """Run the loop."""
         stopped = asyncio.Event()
         with self.known.listening() as changed:

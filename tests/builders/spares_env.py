@@ -1,7 +1,7 @@
-"""Spare nodes and templates of one test on a shared server, through its REST interface; they go with the test.
+"""Nodes and NodeTemplates of one test on a shared server; they are deleted after the test.
 
-The operator under test sees the whole cluster, so everything is named and labelled as this yard's, and selectors ask
-for that label.
+The operator under test sees the whole cluster, so all objects of an environment have its name as prefix and label, and
+selectors match that label.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ TEMPLATES = f"/apis/{names.API_VERSION}/{names.PLURAL}"
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/apis/events.k8s.io/v1/events"
-YARD = "yard.test/name"
+ENV_LABEL = "env.test/name"
 NOT_READY = "node.kubernetes.io/not-ready"
 SPARE = {"key": names.SPARE_TAINT, "value": "true", "effect": "NoSchedule"}
 
 _numbers = itertools.count(1)
 
 
-class Yard:
+class SparesEnv:
     def __init__(self, rest: Rest) -> None:
         self.rest = rest
-        self.name = f"yard{next(_numbers)}"
+        self.name = f"env{next(_numbers)}"
         self._nodes: list[str] = []
         self._templates: list[str] = []
         self._pods: list[str] = []
 
-    # making things
+    # creating
 
     def spare(self, word: str, *, zone: str = "a", taint: dict[str, str] | None = None, **labels: str) -> str:
-        """A spare node that is ready, its word made into a name of this yard."""
+        """Create a ready spare node; return its name."""
         return self.node(word, zone=zone, taints=[taint or SPARE], **labels)
 
     def spares(self, count: int, zones: str = "abc", start: int = 0) -> list[str]:
-        """Spread over the zones in turn."""
+        """Create spare nodes, round robin over the zones."""
         numbers = range(start, start + count)
         return [self.spare(f"n{number:03d}", zone=zones[number % len(zones)]) for number in numbers]
 
@@ -52,7 +52,7 @@ class Yard:
         node = {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": {YARD: self.name, ZONE: f"zone-{zone}", **labels}},
+            "metadata": {"name": name, "labels": {ENV_LABEL: self.name, ZONE: f"zone-{zone}", **labels}},
             "spec": {"taints": taints or []},
             "status": {"conditions": [ready], "capacity": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
         }
@@ -60,10 +60,15 @@ class Yard:
         return name
 
     def template(self, word: str, nodes: int, **spec: Any) -> str:
-        """With a label and a taint to be recognised by; fields of the spec as on the wire."""
+        """Create a NodeTemplate with a label and a taint; return its name. Fields of the spec have their JSON names."""
         name = f"{self.name}-{word}"
         self._templates.append(name)
-        body = {"selector": {"matchLabels": {YARD: self.name}}, "nodes": nodes, "template": described(word), **spec}
+        body = {
+            "selector": {"matchLabels": {ENV_LABEL: self.name}},
+            "nodes": nodes,
+            "template": node_metadata(word),
+            **spec,
+        }
         kind = {"apiVersion": names.API_VERSION, "kind": names.KIND}
         self.rest.create({**kind, "metadata": {"name": name}, "spec": body})
         return name
@@ -78,14 +83,14 @@ class Yard:
             "containers": [{"name": "main", "image": "none"}],
             "tolerations": [{"operator": "Exists"}],
         }
-        metadata = {"name": name, "namespace": "default", "labels": {YARD: self.name, **labels}}
+        metadata = {"name": name, "namespace": "default", "labels": {ENV_LABEL: self.name, **labels}}
         self.rest.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
         ready = {"type": "Ready", "status": "True"}
         self.rest.call("PATCH", f"{PODS}/{name}/status", {"status": {"phase": "Running", "conditions": [ready]}},
                        content_type=MERGE)  # fmt: skip
         return name
 
-    # changing things
+    # changing
 
     def change(self, name: str, /, **spec: Any) -> None:
         self.rest.call("PATCH", f"{TEMPLATES}/{name}", {"spec": spec}, content_type=MERGE)
@@ -100,13 +105,13 @@ class Yard:
     def delete(self, template: str) -> None:
         self.rest.call("DELETE", f"{TEMPLATES}/{template}")
 
-    # looking
+    # reading
 
-    def get(self, name: str) -> Any:
+    def get_node(self, name: str) -> Any:
         return self.rest.get(f"{NODES}/{name}")
 
-    def see(self, template: str) -> Any:
-        """The template, or None when it is gone."""
+    def get_template(self, template: str) -> Any:
+        """Return the NodeTemplate, or None."""
         try:
             return self.rest.get(f"{TEMPLATES}/{template}")
         except RestError as error:
@@ -115,11 +120,11 @@ class Yard:
             return None
 
     def all(self) -> list[Any]:
-        nodes = self.rest.get(f"{NODES}?labelSelector={YARD}%3D{self.name}")["items"]
+        nodes = self.rest.get(f"{NODES}?labelSelector={ENV_LABEL}%3D{self.name}")["items"]
         return sorted(nodes, key=lambda node: str(node["metadata"]["name"]))
 
     def owned(self, template: str) -> list[Any]:
-        """By its label, as anyone would ask."""
+        """Return the nodes with the label of a template."""
         return [node for node in self.all() if node["metadata"]["labels"].get(names.TEMPLATE_LABEL) == template]
 
     def zones(self, template: str) -> dict[str, int]:
@@ -127,13 +132,13 @@ class Yard:
         return {zone: found.count(zone) for zone in sorted(set(found))}
 
     def versions(self) -> dict[str, str]:
-        """The resourceVersion of everything there is, which any write would change."""
+        """Return the resourceVersion of all objects, to detect any write."""
         nodes = {node["metadata"]["name"]: node["metadata"]["resourceVersion"] for node in self.all()}
-        return {**nodes, **{name: self.see(name)["metadata"]["resourceVersion"] for name in self._templates}}
+        return {**nodes, **{name: self.get_template(name)["metadata"]["resourceVersion"] for name in self._templates}}
 
     def condition(self, template: str, kind: str) -> tuple[str, str]:
-        """Status and reason, of the current generation; empty before that is known."""
-        seen = self.see(template)
+        """Return status and reason of a condition of the current generation, else empty strings."""
+        seen = self.get_template(template)
         status = seen.get("status", {})
         if status.get("reconcileInfo", {}).get("observedGeneration") != seen["metadata"]["generation"]:
             return "", ""
@@ -147,32 +152,32 @@ class Yard:
 
     # waiting
 
-    def until_owned(self, template: str, count: int, timeout: float = 20.0) -> list[Any]:
-        """So many nodes, and the status says so."""
+    def wait_for_owned(self, template: str, count: int, timeout: float = 20.0) -> list[Any]:
+        """Wait until the template has this many nodes and its status reports them."""
 
         def are_there() -> list[Any] | None:
             found = self.owned(template)
-            return found or [None] if len(found) == count and self._tells(template, count) else None
+            return found or [None] if len(found) == count and self._reports(template, count) else None
 
         return until(are_there, f"{template} has {count} nodes", timeout)
 
-    def until_condition(self, template: str, kind: str, status: str, reason: str) -> None:
+    def wait_for_condition(self, template: str, kind: str, status: str, reason: str) -> None:
         until(lambda: self.condition(template, kind) == (status, reason), f"{template}: {kind} is {status}, {reason}")
 
-    def until_told(self, template: str, reason: str, timeout: float = 20.0) -> list[Any]:
+    def wait_for_event(self, template: str, reason: str, timeout: float = 20.0) -> list[Any]:
         return until(lambda: self.events(template, reason), f"an event {reason} on {template}", timeout)
 
-    def until_settled(self) -> None:
-        """The server's own controllers have seen that the nodes are ready."""
+    def wait_until_nodes_ready(self) -> None:
+        """Wait until the node lifecycle controller has removed its taints."""
         until(lambda: not any(NOT_READY in taints(node) for node in self.all()), "no node is thought not to be ready")
 
-    def _tells(self, template: str, count: int) -> bool:
-        seen = self.see(template)
+    def _reports(self, template: str, count: int) -> bool:
+        seen = self.get_template(template)
         status = seen.get("status", {})
         is_current = status.get("reconcileInfo", {}).get("observedGeneration") == seen["metadata"]["generation"]
         return bool(is_current and status["currentNodes"] == count)
 
-    # going
+    # cleanup
 
     def close(self) -> None:
         for name in self._pods:
@@ -191,7 +196,7 @@ class Yard:
                 raise
 
     def _unbind(self, template: str) -> None:
-        """The operator may be gone already, and nobody else takes its finalizer off."""
+        """Remove the finalizer: the operator may be gone already."""
         try:
             body = [{"op": "remove", "path": "/metadata/finalizers"}]
             self.rest.call("PATCH", f"{TEMPLATES}/{template}", body, content_type=JSON_PATCH)
@@ -200,8 +205,8 @@ class Yard:
                 raise
 
 
-def described(word: str) -> dict[str, Any]:
-    """What a template says of its nodes unless a test says otherwise."""
+def node_metadata(word: str) -> dict[str, Any]:
+    """Return the default metadata and taints that a template sets on nodes."""
     return {
         "metadata": {"labels": {"team": word}, "annotations": {"owner": word}},
         "spec": {"taints": [{"key": "team", "value": word, "effect": "NoSchedule"}]},
@@ -209,7 +214,7 @@ def described(word: str) -> dict[str, Any]:
 
 
 def taints(node: Any) -> dict[str, tuple[str, str]]:
-    """Value and effect by key."""
+    """Return value and effect of the taints, by key."""
     return {each["key"]: (each.get("value", ""), each["effect"]) for each in node["spec"].get("taints", [])}
 
 

@@ -197,15 +197,15 @@ class Leaf:
         self.connections = 0
         self._cut = asyncio.Event()
 
-    def cut(self):
+    def disconnect(self):
         self._cut.set()
 
-    def mend(self):
+    def reconnect(self):
         self._cut = asyncio.Event()
 
     def reached(self, token):
         self.connections += 1
-        return Wire(self, token)
+        return LeafTransport(self, token)
 
     async def pass_through(self, method, path):
         """Deliver the response, fail, or hang."""
@@ -231,7 +231,7 @@ class Leaf:
                 await asyncio.gather(chunk, cut, return_exceptions=True)
 
 
-class Wire:
+class LeafTransport:
     def __init__(self, leaf, token):
         self._leaf = leaf
         self._token = token
@@ -240,7 +240,7 @@ class Wire:
 
     async def send(self, request):
         method, path = request.method, request.path
-        assert not self.is_closed, f"{method} {path} on a closed wire"
+        assert not self.is_closed, f"{method} {path} on a closed transport"
         await self._leaf.pass_through(method, path)
         if method != "GET" and self._leaf.hangs_on_writes:
             await asyncio.Event().wait()
@@ -266,17 +266,17 @@ class Wire:
         self.is_closed = True
         if self._leaf.fails_to_close:
             self._leaf.fails_to_close = False
-            raise RuntimeError("a fault nobody thought of")
+            raise RuntimeError("an unexpected error")
 
 
-class Forest:
+class RemoteClusters:
     """Leaves by the name of their server; `connect` reaches them by a kubeconfig of `server token`."""
 
     def __init__(self, clock):
         self.clock = clock
         self.leaves = {}
 
-    async def grow(self, *names):
+    async def add(self, *names):
         for name in names:
             self.leaves[name] = Leaf(self.clock, seed=len(self.leaves) + 100)
             await self.leaves[name].server.start(())
@@ -288,6 +288,6 @@ class Forest:
         server, token = given.kubeconfig.decode().split()
         return self.leaves[server].reached(token)
 
-    async def fell(self):
+    async def stop(self):
         for leaf in self.leaves.values():
             await leaf.server.stop()

@@ -1,10 +1,10 @@
-"""Classes, tenants, applications and their pods on a shared server; the test plays Flux, and the controllers of pods.
+"""AffinityClasses, Tenants, applications and pods on a shared server; the test acts as Flux and workload controllers.
 
-estate.affinity_class("dc1", nodeSelector={"zone": "dc1"})
-home = estate.tenant("acme", defaultAffinityClass="dc1")            its namespace, ready
-estate.application("Postgres", home, "main-db")
-estate.install(home, "postgres-main-db")                            the StatefulSet that its chart would make
-estate.pod(home, "postgres-main-db", nodeSelector={"zone": "dc1"})  the answer of the server to a pod of it
+env.affinity_class("dc1", nodeSelector={"zone": "dc1"})
+home = env.tenant("acme", defaultAffinityClass="dc1")            its namespace, ready
+env.application("Postgres", home, "main-db")
+env.install(home, "postgres-main-db")                            the StatefulSet that its chart would make
+env.pod(home, "postgres-main-db", nodeSelector={"zone": "dc1"})  the answer of the server to a pod of it
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operators
 from nodeyard.testing.session import Response, Session
 from nodeyard.testing.wait import until
 
-from .guards import MUTATING, VALIDATING, discard
+from .rule_webhooks import MUTATING, VALIDATING, discard
 
 PATIENCE = 60.0
 WEBHOOKS = "nodeyard-affinity"
@@ -56,36 +56,38 @@ _plurals = {
 _numbers = itertools.count(1)
 
 
-def install_kinds(api: Any) -> None:
-    """Our definitions, and Flux's: its own on the real server, a stand-in on the embedded one."""
+def install_crds(api: Any) -> None:
+    """Install our CRDs and those of Flux: the real ones on the real server, stand-ins on the embedded one."""
     flux = third_party_crds.definitions("flux-helm") if api.is_real else stand_ins.definitions("flux")
     third_party_crds.install(api.rest, [*AFFINITY.definitions(), *flux])
 
 
 def unique(word: str) -> str:
-    """A name that no other test has: lower case letters and digits."""
+    """Return a unique name of lower case letters and digits."""
     return f"{word}{next(_numbers)}"
 
 
 @contextmanager
-def an_estate(api: Any) -> Iterator[Estate]:
-    """With operators of its own. They are there until it is empty again, and not for longer, whatever happens: the
-    next one on this server would be asked by their webhooks too."""
+def run_affinity_env(api: Any) -> Iterator[AffinityEnv]:
+    """Run an environment with operators of its own, which run until all objects are deleted.
+
+    Their webhooks are unregistered in any case: they would affect later tests on this server.
+    """
     with ExitStack() as ending:
-        estate = Estate(api)
-        estate.operators = Operators(api, pytest.fail)
-        ending.callback(estate.unregister)
-        ending.callback(estate.operators.close)
-        ending.callback(estate.close)
-        yield estate
+        env = AffinityEnv(api)
+        env.operators = Operators(api, pytest.fail)
+        ending.callback(env.unregister)
+        ending.callback(env.operators.close)
+        ending.callback(env.close)
+        yield env
 
 
-class Estate:
+class AffinityEnv:
     def __init__(self, api: Any) -> None:
         self.api = api
         self.http = Session(api.url, api.authority.pem, api.admin_token, keep_alive=True)
         self.plurals = dict(_plurals)
-        self._made: list[str] = []
+        self._created: list[str] = []
         self.operator: Any = None
         self.operators: Any = None
         self._ensure(ROOT)
@@ -107,27 +109,27 @@ class Estate:
         where = self.path(body["kind"], namespace=metadata.get("namespace", ""))
         answer = self.http.post(where, body, query=query or None)
         if answer.status == 201 and not query:
-            self._made.append(f"{where}/{answer.json['metadata']['name']}")
+            self._created.append(f"{where}/{answer.json['metadata']['name']}")
         return answer
 
-    def make(self, body: Object) -> Object:
+    def create(self, body: Object) -> Object:
         answer = self.post(body)
         assert answer.status == 201, answer.content
         found: Object = answer.json
         return found
 
-    def see(self, kind: str, name: str, namespace: str = "") -> Object | None:
+    def get(self, kind: str, name: str, namespace: str = "") -> Object | None:
         answer = self.http.get(self.path(kind, name, namespace))
         return None if answer.status in GONE else answer.json
 
-    def listed(self, kind: str, namespace: str) -> list[Object]:
-        """All of a namespace. A server whose definition of the kind was just changed asks for a moment."""
+    def list(self, kind: str, namespace: str) -> list[Object]:
+        """List a namespace; retry while the server reloads a changed CRD."""
 
         def answered() -> list[Response]:
             answer = self.http.get(self.path(kind, namespace=namespace))
             return [answer] if answer.status == 200 else []
 
-        found: list[Object] = self.until(answered, f"{kind} can be listed")[0].json["items"]
+        found: list[Object] = self.wait_until(answered, f"{kind} can be listed")[0].json["items"]
         return found
 
     def patch(self, kind: str, name: str, body: Object, namespace: str = "", **options: Any) -> Response:
@@ -136,52 +138,52 @@ class Estate:
     def delete(self, kind: str, name: str, namespace: str = "") -> Response:
         return self.http.delete(self.path(kind, name, namespace))
 
-    def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+    def wait_until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
         return until(condition, what, timeout)
 
     def status(self, kind: str, name: str, namespace: str = "") -> Object:
-        """Empty as long as there is none."""
-        return (self.see(kind, name, namespace) or {}).get("status") or {}
+        """Return the status, empty if there is none."""
+        return (self.get(kind, name, namespace) or {}).get("status") or {}
 
     def condition(self, kind: str, name: str, type: str, namespace: str = "") -> Object:
         status = self.status(kind, name, namespace)
         return next((each for each in status.get("conditions") or () if each["type"] == type), {})
 
-    def told(self, kind: str, name: str, type: str, reason: str, namespace: str = "") -> Object:
-        """The condition, once it has this reason."""
+    def wait_for_condition(self, kind: str, name: str, type: str, reason: str, namespace: str = "") -> Object:
+        """Wait until a condition has this reason; return it."""
 
         def found() -> Object | None:
             condition = self.condition(kind, name, type, namespace)
             return condition if condition.get("reason") == reason else None
 
-        held: Object = self.until(found, f"{kind} {name} says {type} {reason}")
+        held: Object = self.wait_until(found, f"{kind} {name} says {type} {reason}")
         return held
 
     # objects
 
     def affinity_class(self, name: str, **spec: Any) -> str:
-        self.make(class_body(name, **spec))
+        self.create(class_body(name, **spec))
         return name
 
     def definition(self, kind: str, **release: Any) -> str:
         body = definition_body(kind, **release)
-        self.make(body)
+        self.create(body)
         plural = body["spec"]["application"]["plural"]
         self.plurals[kind] = (names.APPS_API_VERSION, plural, True)
-        self.told(names.DEFINITION_KIND, body["metadata"]["name"], "Ready", "Served")
-        self.until(lambda: self.http.get(self.path(kind, namespace=ROOT)).status == 200, f"{kind} is served")
+        self.wait_for_condition(names.DEFINITION_KIND, body["metadata"]["name"], "Ready", "Served")
+        self.wait_until(lambda: self.http.get(self.path(kind, namespace=ROOT)).status == 200, f"{kind} is served")
         return kind
 
     def tenant(self, name: str, parent: str = ROOT, **spec: Any) -> str:
-        """Its namespace, when it is there."""
-        self.make(tenant_body(name, parent, **spec))
+        """Create a Tenant; wait for its namespace and return its name."""
+        self.create(tenant_body(name, parent, **spec))
         own = names.tenant_namespace(parent, name)
-        self.until(lambda: self.values(own), f"tenant {name} has its values")
+        self.wait_until(lambda: self.values(own), f"tenant {name} has its values")
         return own
 
     def values(self, namespace: str) -> Object:
-        """Of the Secret that a tenant's applications get, as they stand there."""
-        secret = self.see("Secret", names.VALUES_SECRET, namespace)
+        """Return the values in the Secret that applications of a tenant use."""
+        secret = self.get("Secret", names.VALUES_SECRET, namespace)
         if secret is None:
             return {}
         found: Object = yaml.safe_load(base64.b64decode(secret["data"][names.VALUES_KEY]))
@@ -190,20 +192,20 @@ class Estate:
     def application(self, kind: str, namespace: str, name: str, **spec: Any) -> Response:
         return self.post(application_body(kind, namespace, name, **spec))
 
-    def released(self, kind: str, namespace: str, name: str, **spec: Any) -> Object:
-        """An application, and its release once it is there."""
+    def application_release(self, kind: str, namespace: str, name: str, **spec: Any) -> Object:
+        """Create an application; wait for its HelmRelease and return it."""
         answer = self.application(kind, namespace, name, **spec)
         assert answer.status == 201, answer.content
-        release: Object = self.until(lambda: self.release(kind, namespace, name), f"{kind} {name} has a release")
+        release: Object = self.wait_until(lambda: self.release(kind, namespace, name), f"{kind} {name} has a release")
         return release
 
     def release(self, kind: str, namespace: str, name: str) -> Object | None:
-        return self.see(names.RELEASE_KIND, release_name(kind, name), namespace)
+        return self.get(names.RELEASE_KIND, release_name(kind, name), namespace)
 
     # Flux and controllers
 
     def report(self, kind: str, namespace: str, name: str, status: str = "True") -> None:
-        """As Flux: the release is ready as it stands."""
+        """Act as Flux: report the release as ready at its generation."""
         release = self.release(kind, namespace, name)
         assert release is not None
         generation = release["metadata"]["generation"]
@@ -222,14 +224,14 @@ class Estate:
         assert answer.status == 200, answer.content
 
     def install(self, namespace: str, release: str, **template: Any) -> Object:
-        """As Helm: a StatefulSet of the release, with Flux's label."""
-        return self.make(set_body(namespace, release, **template))
+        """Act as Helm: create the StatefulSet of a release, with Flux's label."""
+        return self.create(set_body(namespace, release, **template))
 
     def pod(
         self, namespace: str, owner: str, name: str = "", kind: str = "StatefulSet", query: Any = None, **spec: Any
     ) -> Response:
-        """As the controller of its owner."""
-        found = self.see(kind, owner, namespace)
+        """Act as a workload controller: create a pod of this owner."""
+        found = self.get(kind, owner, namespace)
         assert found is not None
         reference = owner_of({"apiVersion": self.plurals[kind][0], "kind": kind, **found})
         return self.post(pod_body(namespace, name or unique(f"{owner}-"), [reference], **spec), **(query or {}))
@@ -237,7 +239,7 @@ class Estate:
     # the operator
 
     def start(self, **options: Any) -> Any:
-        """An operator whose webhooks the API server asks."""
+        """Start an operator and wait until the API server calls its webhooks."""
         self.operator = self.operators(AFFINITY, webhooks=LOCAL_WEBHOOKS, **options)
         probe = class_body("probe", nodeSelector={"a": "b"})
 
@@ -250,13 +252,13 @@ class Estate:
         return self.operator
 
     def close(self) -> None:
-        """With the operator still there: finalizers are its own."""
-        for where in reversed(self._made):
+        """Delete all objects while the operator runs, which removes its finalizers."""
+        for where in reversed(self._created):
             self.http.delete(where, query={"gracePeriodSeconds": 0})
         # The real garbage collector takes its time to learn of new kinds.
         for release in self.http.get(f"/apis/{names.FLUX_API_VERSION}/{names.RELEASE_PLURAL}").json["items"]:
             self.delete(names.RELEASE_KIND, release["metadata"]["name"], release["metadata"]["namespace"])
-        left = list(reversed(self._made))
+        left = list(reversed(self._created))
 
         def is_empty() -> bool:
             # All of them each time: what was refused at first, since others used it, is asked for again.

@@ -1,8 +1,8 @@
-"""A root and its leaves, each a whole API server, as one test of clustertree sees them; what it makes goes with it.
+"""A root and its leaf clusters, each a whole API server, for a test of clustertree; its objects are deleted after it.
 
-    wood.leaf_node("n1", cpu="4")            a node of the first leaf, ready
-    east = wood.cluster("east")              a Cluster for that leaf, its kubeconfig in a Secret
-    wood.until_offers(f"kosmos-{east}", cpu="4")
+    env.leaf_node("n1", cpu="4")            a node of the first leaf, ready
+    east = env.cluster("east")              a Cluster for that leaf, its kubeconfig in a Secret
+    env.until_offers(f"kosmos-{east}", cpu="4")
 
 Leaves are empty between tests: a Cluster without models counts everything that its leaf has.
 """
@@ -16,8 +16,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.builders.keepers import QuickClock
 from tests.builders.leaf_servers import LEASES, NODES, PODS, Leaf, container, delete, pod_object
+from tests.builders.lease_loop import QuickClock
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
@@ -38,16 +38,16 @@ PATIENCE = 45.0
 _numbers = itertools.count(1)
 
 
-class HurriedClock(QuickClock):
-    """Everything is due sooner, and what is written down is the time of day."""
+class FastClock(QuickClock):
+    """Runs faster, but reports the real time of day."""
 
     def now(self):
         return self._real.now()
 
 
-def hurried(times: float = TIMES) -> Capability:
-    """Clustertree whose lease loop has rounds of two seconds instead of ten."""
-    clock = HurriedClock(times)
+def with_fast_lease_loop(times: float = TIMES) -> Capability:
+    """Return clustertree with lease rounds of two seconds instead of ten."""
+    clock = FastClock(times)
 
     async def loop(context: Any) -> None:
         await renew(dataclasses.replace(context, clock=clock))
@@ -55,18 +55,18 @@ def hurried(times: float = TIMES) -> Capability:
     return dataclasses.replace(CLUSTERTREE, background=dataclasses.replace(CLUSTERTREE.background, loops=(loop,)))
 
 
-class Wood:
+class TreeEnv:
     def __init__(self, root: Any, leaves: list[Any]) -> None:
         self.root = root
         self.rest: Rest = root.rest
-        self.name = f"wood{next(_numbers)}"
+        self.name = f"tree{next(_numbers)}"
         self.leaves = [Leaf(each, self.name) for each in leaves]
-        self._made: list[str] = []
+        self._created: list[str] = []
         self._clusters: list[str] = []
 
     @property
     def leaf(self) -> Leaf:
-        """The first."""
+        """Return the first leaf."""
         return self.leaves[0]
 
     # Clusters
@@ -80,8 +80,8 @@ class Wood:
         metadata: dict[str, Any] | None = None,
         **tree: Any,
     ) -> str:
-        """For the first leaf, unless another kubeconfig is given; its name. Options of the tree as on the wire."""
-        name = self.named(word)
+        """Create a Cluster for the first leaf or this kubeconfig; return its name. Options have their JSON names."""
+        name = self.unique_name(word)
         text = _text(kubeconfig or self.leaf.server.kubeconfig)
         spec: dict[str, Any] = {"clusterTreeOptions": {"leafModels": list(models), **tree}}
         if inline:
@@ -95,16 +95,16 @@ class Wood:
         return name
 
     def secret(self, name: str, kubeconfig: Any, *, is_labelled: bool = True) -> None:
-        """Made, or changed to this."""
+        """Create or replace a kubeconfig Secret."""
         self.rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         labels = {names.LEAF_KUBECONFIG: names.TRUE} if is_labelled else {}
         data = {names.KUBECONFIG_KEY: base64.b64encode(_text(kubeconfig).encode()).decode()}
         metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
         self.rest.replace_or_create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-        self._made.append(f"{SECRETS}/{name}")
+        self._created.append(f"{SECRETS}/{name}")
 
     def change(self, cluster: str, **tree: Any) -> None:
-        """Options of the tree; None takes one away."""
+        """Merge-patch options of the tree; None removes one."""
         self._patch(f"{CLUSTERS}/{cluster}", {"spec": {"clusterTreeOptions": tree}})
 
     def annotate(self, cluster: str, **annotations: str | None) -> None:
@@ -114,15 +114,15 @@ class Wood:
     def delete(self, cluster: str) -> None:
         self.rest.call("DELETE", f"{CLUSTERS}/{cluster}")
 
-    def see(self, cluster: str) -> Any:
-        """The Cluster; None when it is gone."""
+    def get_cluster(self, cluster: str) -> Any:
+        """Return the Cluster, or None."""
         return _get(self.rest, f"{CLUSTERS}/{cluster}")
 
     def condition(self, cluster: str, type: str) -> tuple[str, str, str]:
         """Status, reason and message."""
-        return _condition(self.see(cluster), type)
+        return _condition(self.get_cluster(cluster), type)
 
-    def until_condition(self, cluster: str, type: str, *wanted: str) -> str:
+    def wait_for_condition(self, cluster: str, type: str, *wanted: str) -> str:
         """Status, or status and reason; its message."""
 
         def is_so() -> bool:
@@ -131,31 +131,31 @@ class Wood:
         try:
             until(is_so, f"{cluster} is {type}={wanted}", PATIENCE)
         except TimeoutError as error:
-            raise AssertionError(f"{error}: {self.see(cluster)}") from None
+            raise AssertionError(f"{error}: {self.get_cluster(cluster)}") from None
         return self.condition(cluster, type)[2]
 
-    def until_says(self, cluster: str, type: str, text: str) -> None:
+    def wait_for_message(self, cluster: str, type: str, text: str) -> None:
         until(lambda: text in self.condition(cluster, type)[2], f"{type} of {cluster} says {text}", PATIENCE)
 
     # nodes of the root
 
-    def named(self, word: str) -> str:
+    def unique_name(self, word: str) -> str:
         return f"{self.name}-{word}"
 
     def node(self, word: str, *, name: str = "", **metadata: Any) -> str:
-        """A node of the root that has nothing to do with us."""
-        name = name or self.named(word)
+        """Create an unrelated node of the root."""
+        name = name or self.unique_name(word)
         self.rest.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, **metadata}})
-        self._made.append(f"{NODES}/{name}")
+        self._created.append(f"{NODES}/{name}")
         return name
 
-    def get(self, name: str) -> Any:
+    def get_node(self, name: str) -> Any:
         return _get(self.rest, f"{NODES}/{name}")
 
     def patch(self, name: str, body: dict[str, Any]) -> None:
         self._patch(f"{NODES}/{name}", body)
 
-    def remove(self, name: str) -> None:
+    def delete_node(self, name: str) -> None:
         self.rest.call("DELETE", f"{NODES}/{name}")
 
     def mirrors(self, cluster: str) -> list[str]:
@@ -167,52 +167,52 @@ class Wood:
             if (each["metadata"].get("annotations") or {}).get(MIRRORED_CLUSTER) == cluster
         )
 
-    def until_mirrors(self, cluster: str, *nodes: str) -> None:
+    def wait_for_mirrors(self, cluster: str, *nodes: str) -> None:
         until(lambda: self.mirrors(cluster) == sorted(nodes), f"{cluster} is {nodes}", PATIENCE)
 
-    def offers(self, node: str) -> dict[str, str]:
-        found = self.get(node)
+    def allocatable(self, node: str) -> dict[str, str]:
+        found = self.get_node(node)
         return {} if found is None else found["status"].get("allocatable") or {}
 
-    def until_offers(self, node: str, **amounts: str) -> None:
+    def wait_for_allocatable(self, node: str, **amounts: str) -> None:
         """By amount. A name of a resource that is no word is given with underscores for what is not."""
-        until(lambda: is_offered(self.offers(node), amounts), f"{node} offers {amounts}", PATIENCE)
+        until(lambda: is_allocatable(self.allocatable(node), amounts), f"{node} offers {amounts}", PATIENCE)
 
     def ready(self, node: str) -> tuple[str, str, str]:
-        return _condition(self.get(node), "Ready")
+        return _condition(self.get_node(node), "Ready")
 
     def annotation(self, node: str, key: str) -> str:
-        return str(self.get(node)["metadata"]["annotations"].get(key, ""))
+        return str(self.get_node(node)["metadata"]["annotations"].get(key, ""))
 
-    def until_ready(self, node: str, *wanted: str) -> str:
+    def wait_for_ready(self, node: str, *wanted: str) -> str:
         """Status, or status and reason; its message."""
         until(lambda: self.ready(node)[: len(wanted)] == wanted, f"{node} is Ready={wanted}", PATIENCE)
         return self.ready(node)[2]
 
-    def until_spec(self, node: str, is_so: Any) -> None:
-        until(lambda: is_so(self.get(node)["spec"]), f"the spec of {node} is so", PATIENCE)
+    def wait_for_spec(self, node: str, is_so: Any) -> None:
+        until(lambda: is_so(self.get_node(node)["spec"]), f"the spec of {node} is so", PATIENCE)
 
-    def until_labels(self, node: str, **labels: str | None) -> None:
+    def wait_for_labels(self, node: str, **labels: str | None) -> None:
         """None: it is not there."""
 
         def are_so() -> bool:
-            has = self.get(node)["metadata"]["labels"]
+            has = self.get_node(node)["metadata"]["labels"]
             return all(has.get(key) == value for key, value in labels.items())
 
         until(are_so, f"{node} has the labels {labels}", PATIENCE)
 
-    def until(self, is_so: Any, what: str) -> Any:
+    def wait_until(self, is_so: Any, what: str) -> Any:
         return until(is_so, what, PATIENCE)
 
     def lease(self, node: str) -> Any:
         return _get(self.rest, f"{LEASES}/{node}")
 
     def renew(self, node: str, moment: str) -> None:
-        """As somebody else does."""
+        """Renew a Lease as another client."""
         self._patch(f"{LEASES}/{node}", {"spec": {"renewTime": moment}})
 
-    def until_renewed(self, node: str) -> Any:
-        """Its lease is there, and renewed after now."""
+    def wait_for_renewal(self, node: str) -> Any:
+        """Wait for the next renewal of the node's Lease; return the Lease."""
         before = (self.lease(node) or {"spec": {}})["spec"].get("renewTime")
 
         def renewed() -> Any:
@@ -224,10 +224,10 @@ class Wood:
     # pods of the root
 
     def pod(self, word: str, node: str, *, since: str = "") -> str:
-        """Bound to a node; `since` is when the scheduler is said to have done it."""
-        name = self.named(word)
+        """Create a pod that is bound to a node; `since` is the time of scheduling."""
+        name = self.unique_name(word)
         self.rest.create(pod_object(name, node, [container({})], {}, {"tolerations": [{"operator": "Exists"}]}))
-        self._made.append(f"{PODS}/{name}")
+        self._created.append(f"{PODS}/{name}")
         if since:
             scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": since}
             self._patch(f"{PODS}/{name}/status", {"status": {"conditions": [scheduled]}})
@@ -237,37 +237,37 @@ class Wood:
         self._patch(f"{PODS}/{pod}/status", {"status": {"startTime": since}})
 
     def events(self, name: str) -> list[tuple[str, str]]:
-        """Reason and text of what was said about an object of this name."""
+        """Return reason and note of the Events about an object."""
         found = self.rest.get(EVENTS)["items"]
         return [(each["reason"], each.get("note", "")) for each in found if each["regarding"].get("name") == name]
 
-    def until_events(self, name: str, reason: str) -> str:
-        """That was said about an object; how."""
+    def wait_for_event(self, name: str, reason: str) -> str:
+        """Wait for an Event with this reason; return its note."""
         found = lambda: next((text for said, text in self.events(name) if said == reason), None)  # noqa: E731
         return until(found, f"{reason} is said about {name}", PATIENCE)
 
-    # the end
+    # cleanup
 
-    def close(self, patience: float = 15.0) -> None:
-        """`patience` is for the operator to end what is left; none where none runs any more."""
-        left = [cluster for cluster in self._clusters if self.see(cluster) is not None]
+    def close(self, timeout: float = 15.0) -> None:
+        """`timeout` is for the operator to end what is left; none where none runs any more."""
+        left = [cluster for cluster in self._clusters if self.get_cluster(cluster) is not None]
         for cluster in left:
             self.annotate(cluster, paused=None)
             self.delete(cluster)
         for cluster in left:
-            self._finish(cluster, patience)
-        for path in dict.fromkeys(self._made):
+            self._finish(cluster, timeout)
+        for path in dict.fromkeys(self._created):
             delete(self.rest, f"{path}?gracePeriodSeconds=0" if "/pods/" in path else path)
         for leaf in self.leaves:
             leaf.close()
 
-    def _finish(self, cluster: str, patience: float) -> None:
-        """By the operator, or by hand where none runs any more."""
+    def _finish(self, cluster: str, timeout: float) -> None:
+        """Wait for the operator to delete it; without one, remove nodes and finalizer."""
         try:
-            until(lambda: self.see(cluster) is None, f"{cluster} is gone", patience)
+            until(lambda: self.get_cluster(cluster) is None, f"{cluster} is gone", timeout)
         except TimeoutError:
             for node in self.mirrors(cluster):
-                self.remove(node)
+                self.delete_node(node)
             self._patch(f"{CLUSTERS}/{cluster}", {"metadata": {"finalizers": None}})
 
     def _patch(self, path: str, body: dict[str, Any]) -> None:
@@ -277,21 +277,21 @@ class Wood:
 # models
 
 
-def one(node: str, **more: Any) -> dict[str, Any]:
+def node_model(node: str, **more: Any) -> dict[str, Any]:
     return {"nodeSelector": {"nodeName": node}, **more}
 
 
-def party(name: str, selector: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def selector_model(name: str, selector: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """Of the leaf nodes with the label `pool=<name>`, unless a whole selector is given."""
     chosen = {"matchLabels": {"pool": name}} if selector is None else selector
     return {"leafNodeName": name, "nodeSelector": {"labelSelector": chosen}, **more}
 
 
-def whole(**more: Any) -> dict[str, Any]:
+def whole_model(**more: Any) -> dict[str, Any]:
     return {"nodeSelector": {}, **more}
 
 
-def is_offered(has: dict[str, str], wanted: dict[str, str]) -> bool:
+def is_allocatable(has: dict[str, str], wanted: dict[str, str]) -> bool:
     return all(name in has and parse(has[name]) == parse(amount) for name, amount in wanted.items())
 
 

@@ -39,6 +39,6 @@ class ReleaseWorld(LoopThread):
         return names
 
     @property
-    def faults(self) -> Any:
+    def errors(self) -> Any:
         """What was tried in vain and is no refusal of admission."""
         return self._world.errors

@@ -1,10 +1,10 @@
-"""A root and one leaf for the tests of clustertree: a Cluster, its leaf's nodes, and the nodes of the root.
+"""In-memory state of a root and one leaf for tests of clustertree: a Cluster, leaf nodes and root nodes.
 
-    yard = Yard(cluster("east", party("gpu", pool="gpu")), leaf(leaf_node("n1", pool="gpu")))
-    planned = yard.plan()
-    yard = yard.after(planned)
+    tree = TreeState(cluster("east", selector_model("gpu", pool="gpu")), leaf(leaf_node("n1", pool="gpu")))
+    planned = tree.plan()
+    tree = tree.after(planned)
 
-`Yard.seen` collects as the controller does, `Yard.after` does what a server does with the writes of a plan.
+`TreeState.seen` collects as the controller does, `TreeState.after` does what a server does with the writes of a plan.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def taint(text: str) -> Object:
 # leaf models
 
 
-def whole(**given: Any) -> Object:
+def whole_model(**given: Any) -> Object:
     return _model({}, "", **given)
 
 
-def one(node: str, **given: Any) -> Object:
+def node_model(node: str, **given: Any) -> Object:
     return _model({"nodeName": node}, "", **given)
 
 
-def party(name: str, selector: Object | None = None, **given: Any) -> Object:
+def selector_model(name: str, selector: Object | None = None, **given: Any) -> Object:
     """Select by one label, `pool="gpu"`, unless a full selector is given; other arguments are fields of the model."""
     fields = {key: given.pop(key) for key in ("labels", "taints") if key in given}
     chosen = {"matchLabels": given} if selector is None else selector
@@ -145,7 +145,7 @@ def leaf(*nodes: TreeNode, health: LeafHealth | None = None, **given: Any) -> Le
     return Leaf(nodes={each.name: each for each in sorted(nodes, key=lambda each: each.name)}, **known)
 
 
-def unheard(error: str = "connection refused", **given: Any) -> Leaf:
+def unreached_leaf(error: str = "connection refused", **given: Any) -> Leaf:
     """A leaf that has never been reached."""
     return Leaf(error=error, **given)
 
@@ -184,7 +184,7 @@ def bound(name: str, node: str, since: datetime = NOW, namespace: str = "shop") 
 
 
 @dataclass(frozen=True)
-class Yard:
+class TreeState:
     cluster: Cluster
     leaf: Leaf = field(default_factory=leaf)
     roots: Mapping[str, TreeNode] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class Yard:
     earlier_clusters: tuple[Cluster, ...] = ()
     """Other Clusters of the same leaf that have precedence."""
 
-    def seen(self) -> TreeSnapshot:
+    def snapshot(self) -> TreeSnapshot:
         name = self.cluster.name
         mirrors = {
             each.name: each for each in _sorted(self.roots) if each.metadata.annotations.get(MIRRORED_CLUSTER) == name
@@ -213,26 +213,26 @@ class Yard:
         )
 
     def plan(self, *explain: ObjectRef) -> Planned:
-        return plan(self.seen(), self.now, explain)
+        return plan(self.snapshot(), self.now, explain)
 
     def why(self, kind: str, name: str, namespace: str = "") -> Decision | None:
         api_version = names.API_VERSION if kind == names.KIND else "v1"
         ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
         return next(iter(self.plan(ref).plan.decisions), None)
 
-    def with_(self, **changes: Any) -> Yard:
+    def with_(self, **changes: Any) -> TreeState:
         return replace(self, **changes)
 
-    def with_roots(self, *nodes: TreeNode) -> Yard:
+    def with_roots(self, *nodes: TreeNode) -> TreeState:
         return replace(self, roots={**self.roots, **{each.name: each for each in nodes}})
 
-    def without_root(self, name: str) -> Yard:
+    def without_root(self, name: str) -> TreeState:
         return replace(self, roots={key: each for key, each in self.roots.items() if key != name})
 
-    def later(self, seconds: float) -> Yard:
+    def later(self, seconds: float) -> TreeState:
         return replace(self, now=self.now + timedelta(seconds=seconds))
 
-    def after(self, planned: Planned) -> Yard:
+    def after(self, planned: Planned) -> TreeState:
         """The state after every action has succeeded. A Cluster without finalizers is still included."""
         roots, own = dict(self.roots), self.cluster
         for action in planned.plan.actions:
@@ -244,21 +244,21 @@ class Yard:
                 roots[action.object.name] = _node_after(roots.get(action.object.name), action, planned)
         return replace(self, roots=roots, cluster=own)
 
-    def settled(self, passes: int = 6) -> Yard:
+    def settled(self, passes: int = 6) -> TreeState:
         """The state after reconciling until nothing is left to do."""
-        yard = self
+        tree = self
         for _ in range(passes):
-            planned = yard.plan()
+            planned = tree.plan()
             if not planned.plan.actions:
-                return yard
-            yard = yard.after(planned)
+                return tree
+            tree = tree.after(planned)
         raise AssertionError(f"the plan does not come to rest: {[each.id for each in planned.plan.actions]}")
 
 
-def grown(*models: Object, nodes: Iterable[TreeNode], **given: Any) -> Yard:
+def settled_state(*models: Object, nodes: Iterable[TreeNode], **given: Any) -> TreeState:
     """A Cluster with all its nodes, created two seconds ago."""
-    yard = Yard(cluster("east", *models, **given), leaf(*nodes))
-    return yard.settled().later(2)
+    tree = TreeState(cluster("east", *models, **given), leaf(*nodes))
+    return tree.settled().later(2)
 
 
 def _sorted(roots: Mapping[str, TreeNode]) -> list[TreeNode]:

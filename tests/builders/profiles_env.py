@@ -1,6 +1,6 @@
-"""Roles, nodes and profiles of one test on a shared server, in a namespace of its own; the test plays the operators.
+"""Roles, nodes and profiles of one test in a namespace of their own; the test acts as the service operators.
 
-A service operator reports what it has deployed: `plane.report("n0")` does so for a node's compute.
+A service operator reports what it has deployed: `env.report("n0")` does so for a node's compute.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLURALS = {
 _numbers = itertools.count(1)
 
 
-class Dataplane:
+class ProfilesEnv:
     def __init__(self, rest: Rest) -> None:
         self.rest = rest
         self.namespace = f"dataplane{next(_numbers)}"
@@ -70,7 +70,7 @@ class Dataplane:
 
     def report(self, node: str, kind: str = names.COMPUTE_KIND, *, is_hashed: bool = True) -> None:
         """Act as the service operator: report the desired hash and Ready, or only Ready."""
-        asked = self.see(kind, node)["metadata"]["annotations"][names.HASH]
+        asked = self.get(kind, node)["metadata"]["annotations"][names.HASH]
         ready = {
             "type": "Ready",
             "status": "True",
@@ -87,16 +87,16 @@ class Dataplane:
         version, plural = _PLURALS[kind]
         return f"/apis/{version}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
 
-    def see(self, kind: str, name: str) -> Object:
+    def get(self, kind: str, name: str) -> Object:
         found: Object = self.rest.get(self.path(kind, name))
         return found
 
-    def has(self, kind: str, name: str) -> bool:
+    def exists(self, kind: str, name: str) -> bool:
         return self.rest.exists(self.path(kind, name))
 
     def find(self, kind: str, name: str) -> Object | None:
         try:
-            return self.see(kind, name)
+            return self.get(kind, name)
         except RestError as error:
             if error.status != 404:
                 raise
@@ -112,11 +112,11 @@ class Dataplane:
         return "" if obj is None else obj["metadata"].get("annotations", {}).get(names.HASH, "")
 
     def choice(self, node: str, service: str) -> Object:
-        found: Object = ((self.see(names.NODE_KIND, node).get("status") or {}).get("profiles") or {}).get(service) or {}
+        found: Object = ((self.get(names.NODE_KIND, node).get("status") or {}).get("profiles") or {}).get(service) or {}
         return found
 
     def condition(self, kind: str, name: str, type: str) -> Object:
-        conditions = (self.see(kind, name).get("status") or {}).get("conditions") or ()
+        conditions = (self.get(kind, name).get("status") or {}).get("conditions") or ()
         return next((each for each in conditions if each["type"] == type), {})
 
     def events(self, kind: str, reason: str) -> list[Object]:
@@ -125,15 +125,15 @@ class Dataplane:
 
     # waiting
 
-    def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+    def wait_until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
         return until(condition, what, timeout)
 
-    def settled(self, node: str, profile: str) -> Object:
+    def wait_until_settled(self, node: str, profile: str) -> Object:
         """Check that the node's compute has this profile and its desired hash is reported."""
-        self.until(lambda: self._profile_of(node) == profile, f"{node} has {profile}")
+        self.wait_until(lambda: self._profile_of(node) == profile, f"{node} has {profile}")
         self.report(node)
-        self.until(lambda: self.is_ready(node), f"{node} is ready")
-        return self.see(names.COMPUTE_KIND, node)
+        self.wait_until(lambda: self.is_ready(node), f"{node} is ready")
+        return self.get(names.COMPUTE_KIND, node)
 
     def is_ready(self, node: str) -> bool:
         return self.condition(names.NODE_KIND, node, "Ready").get("status") == "True"
@@ -145,5 +145,5 @@ class Dataplane:
     def close(self) -> None:
         """Delete the nodes first, so a running operator does not write into a terminating namespace."""
         self.rest.call("DELETE", self.path(names.NODE_KIND))
-        self.until(lambda: not self.rest.get(self.path(names.NODE_KIND))["items"], "all nodes are gone")
+        self.wait_until(lambda: not self.rest.get(self.path(names.NODE_KIND))["items"], "all nodes are gone")
         self.rest.call("DELETE", f"/api/v1/namespaces/{self.namespace}")
