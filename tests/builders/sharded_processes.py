@@ -1,12 +1,6 @@
-<<<<<<<< HEAD:tests/builders/sharded_processes.py
 """Processes that shard LabelRules, so that tests can kill them; and what the server recorded of their work.
 
     python -m tests.builders.sharded_processes KUBECONFIG IDENTITY PREFIX
-========
-"""Operator processes that shard LabelRules, which tests can kill, and the history of their leases and writes.
-
-    python -m tests.builders.shard_processes KUBECONFIG IDENTITY PREFIX
->>>>>>>> f91ec48 (Name test builders after what they build):tests/builders/shard_processes.py
 
 The capability plans rules whose names begin with the prefix; an annotation of each node names its writer.
 """
@@ -53,25 +47,16 @@ def _signed(write, identity):
     return msgspec.structs.replace(write, body={**write.body, "metadata": metadata})
 
 
-<<<<<<<< HEAD:tests/builders/sharded_processes.py
 class ShardedProcess:
     """One process."""
 
     def __init__(self, kubeconfig, identity, prefix):
         self.identity = identity
         command = [sys.executable, "-m", "tests.builders.sharded_processes", str(kubeconfig), identity, prefix]
-========
-class ShardProcess:
-    """An operator process."""
-
-    def __init__(self, kubeconfig, identity, prefix):
-        self.identity = identity
-        command = [sys.executable, "-m", "tests.builders.shard_processes", str(kubeconfig), identity, prefix]
->>>>>>>> f91ec48 (Name test builders after what they build):tests/builders/shard_processes.py
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self):
-        """Stop gracefully."""
+        """In good order."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(20)
 
@@ -86,8 +71,8 @@ class ShardProcess:
         self._process.send_signal(signal.SIGCONT)
 
 
-class LeaseHistory:
-    """History of lease holders and node writes since it was created."""
+class Holders:
+    """Who had which key and who wrote to which node, as the server kept it in order. Begins where it is made."""
 
     def __init__(self, api, prefix):
         self._session = Session(api.url, api.authority.pem, api.admin_token)
@@ -95,12 +80,12 @@ class LeaseHistory:
         self._since = self._session.get("/api/v1/nodes?limit=1").json["metadata"]["resourceVersion"]
 
     def now(self):
-        """Return the holder of each held key."""
+        """By key, without those that nobody has."""
         found = self._session.get(LEASES).json["items"]
         pairs = ((self._key(each), each["spec"].get("holderIdentity")) for each in found)
         return {key: holder for key, holder in pairs if key and holder}
 
-    def assert_only_holders_wrote(self):
+    def assert_each_wrote_only_for_what_it_had(self):
         """At the moment of every write, the Lease of its key named who wrote. Others write to nodes too: what changes
         neither the team nor who set it, such as the taint of a node that nobody hears from, is theirs."""
         holders, seen, writes = {}, {}, 0

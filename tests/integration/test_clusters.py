@@ -7,8 +7,8 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.builders import leaves
-from tests.builders.leaves import SEEN, Forest, node, secret
+from tests.builders import remote_clusters
+from tests.builders.remote_clusters import SEEN, RemoteClusters, node, secret
 
 from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import NotFound
@@ -22,11 +22,11 @@ OURS = ("cluster", "informer", "watches", "served", "contact", "reconcile")
 
 
 class Yard:
-    """Our own server, a forest of leaves, and an operator between them."""
+    """Our own server, a remotes of leaves, and an operator between them."""
 
-    def __init__(self, server, forest, clock):
+    def __init__(self, server, remotes, clock):
         self.client = connect(server)
-        self.forest = forest
+        self.forest = remotes
         self.clock = clock
         self._server = server
 
@@ -34,7 +34,7 @@ class Yard:
     async def operating(self, capability=None, **settings):
         manager = Manager(
             connect(self._server),
-            [capability or leaves.leaves("g")],
+            [capability or remote_clusters.leaves("g")],
             Settings(identity="one", leader_elect=False, **settings),
             clock=self.clock,
             random=Random(1),
@@ -76,15 +76,15 @@ async def uid_of(client):
 
 @pytest.fixture
 async def yard(clock):
-    server, forest = Server(clock, seed=1), Forest(clock)
+    server, remotes = Server(clock, seed=1), RemoteClusters(clock)
     await server.start(())
-    yield Yard(server, forest, clock)
-    await forest.fell()
+    yield Yard(server, remotes, clock)
+    await remotes.stop()
     await server.stop()
 
 
 async def test_a_named_cluster_is_connected_watched_and_written_to(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
@@ -98,7 +98,7 @@ async def test_a_named_cluster_is_connected_watched_and_written_to(yard, clock):
 
 
 async def test_a_view_knows_which_cluster_it_is_and_which_versions_are_served(yard):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
         report = await yard.report("leaf-1")
@@ -108,7 +108,7 @@ async def test_a_view_knows_which_cluster_it_is_and_which_versions_are_served(ya
 
 
 async def test_what_was_written_there_is_laid_over_what_is_known_there(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
         await oak.client.create(NODES, node("n1"))
@@ -118,7 +118,7 @@ async def test_what_was_written_there_is_laid_over_what_is_known_there(yard, clo
 
 
 async def test_nodes_of_one_name_in_two_clusters_are_kept_apart(yard):
-    oak, elm = await yard.forest.grow("oak", "elm")
+    oak, elm = await yard.forest.add("oak", "elm")
     for leaf in (oak, elm):
         await leaf.client.create(NODES, node("n1"))
     await elm.client.create(NODES, node("n2"))
@@ -131,7 +131,7 @@ async def test_nodes_of_one_name_in_two_clusters_are_kept_apart(yard):
 
 
 async def test_new_credentials_of_the_same_cluster_cost_no_relist(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
@@ -148,7 +148,7 @@ async def test_new_credentials_of_the_same_cluster_cost_no_relist(yard, clock):
 
 
 async def test_another_cluster_under_the_same_name_shares_nothing_with_the_old_one(yard):
-    oak, elm = await yard.forest.grow("oak", "elm")
+    oak, elm = await yard.forest.add("oak", "elm")
     await oak.client.create(NODES, node("of-oak"))
     await elm.client.create(NODES, node("of-elm"))
     async with yard.operating():
@@ -160,7 +160,7 @@ async def test_another_cluster_under_the_same_name_shares_nothing_with_the_old_o
 
 
 async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(yard, clock):
-    oak, elm = await yard.forest.grow("oak", "elm")
+    oak, elm = await yard.forest.add("oak", "elm")
     await oak.client.create(NODES, node("n1"))
     await elm.client.create(NODES, node("n1", **{SEEN: "yes"}))
     oak.refuses_writes = True
@@ -177,7 +177,7 @@ async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(y
 
 
 async def test_credentials_that_are_rejected_say_so_until_better_ones_come(yard):
-    await yard.forest.grow("oak")
+    await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak wrong")
         report = await yard.report("leaf-1")
@@ -188,7 +188,7 @@ async def test_credentials_that_are_rejected_say_so_until_better_ones_come(yard)
 
 
 async def test_credentials_that_are_withdrawn_are_found_out(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
         oak.tokens = set()
@@ -197,10 +197,10 @@ async def test_credentials_that_are_withdrawn_are_found_out(yard, clock):
 
 
 async def test_a_kubeconfig_that_would_run_a_program_is_refused_and_costs_the_others_nothing(yard):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     async with yard.operating():
-        await yard.name("evil", leaves.exec_kubeconfig("https://127.0.0.1:1"))
+        await yard.name("evil", remote_clusters.exec_kubeconfig("https://127.0.0.1:1"))
         await yard.name("leaf-1", "oak first")
         report = await yard.report("evil")
         assert report["connected"] == "false"
@@ -209,10 +209,10 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused_and_costs_the_ot
 
 
 async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(yard):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
-        await yard.rename("leaf-1", leaves.exec_kubeconfig("https://127.0.0.1:1"))
+        await yard.rename("leaf-1", remote_clusters.exec_kubeconfig("https://127.0.0.1:1"))
         assert (await yard.report("leaf-1"))["connected"] == "false"
         oak.requests.clear()
         await oak.client.create(NODES, node("n1"))
@@ -222,19 +222,19 @@ async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(yard):
 
 
 async def test_contact_that_is_lost_and_regained_is_told_and_keeps_what_was_known(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     async with yard.operating() as manager:
         await yard.name("leaf-1", "oak first")
         known = manager.controllers[0].view.cluster("leaf-1")
         first = known.connected_at
-        oak.cut()
+        oak.disconnect()
         await clock.advance(5)
         report = await yard.report("leaf-1")
         assert (report["connected"], report["nodes"], report["synced"]) == ("false", "n1", "true")
         assert "cut" in report["error"]
         await oak.client.create(NODES, node("n2"))
-        oak.mend()
+        oak.reconnect()
         await clock.advance(61)
         report = await yard.report("leaf-1")
         assert (report["connected"], report["error"], report["nodes"]) == ("true", "", "n1,n2")
@@ -242,7 +242,7 @@ async def test_contact_that_is_lost_and_regained_is_told_and_keeps_what_was_know
 
 
 async def test_a_cluster_that_stays_silent_counts_as_lost(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
         oak.is_hanging = True
@@ -251,8 +251,8 @@ async def test_a_cluster_that_stays_silent_counts_as_lost(yard, clock):
 
 
 async def test_attempts_to_reach_a_dead_cluster_become_rare(yard, clock):
-    [oak] = await yard.forest.grow("oak")
-    oak.cut()
+    [oak] = await yard.forest.add("oak")
+    oak.disconnect()
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
         await clock.advance(600)
@@ -263,9 +263,9 @@ async def test_attempts_to_reach_a_dead_cluster_become_rare(yard, clock):
 
 async def test_dead_clusters_cost_the_others_nothing(yard, clock):
     names = [f"dead-{number:02d}" for number in range(40)]
-    for leaf in await yard.forest.grow(*names):
+    for leaf in await yard.forest.add(*names):
         leaf.is_hanging = True
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     for name in names:
         await yard.client.create(SECRETS, secret(name, "g", f"{name} first"))
@@ -282,10 +282,10 @@ async def test_dead_clusters_cost_the_others_nothing(yard, clock):
 
 async def test_keys_that_wait_for_slow_clusters_do_not_hold_up_the_others(yard, clock):
     names = [f"slow-{number}" for number in range(8)]
-    for leaf in await yard.forest.grow(*names):
+    for leaf in await yard.forest.add(*names):
         leaf.hangs_on_writes = True
         await leaf.client.create(NODES, node("n1"))
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating(grace=1.0):
         for name in names:
             await yard.name(name, f"{name} first")
@@ -295,9 +295,9 @@ async def test_keys_that_wait_for_slow_clusters_do_not_hold_up_the_others(yard, 
 
 
 async def test_a_metric_shows_which_clusters_answer(yard, clock):
-    await yard.forest.grow("oak")
-    [elm] = await yard.forest.grow("elm")
-    elm.cut()
+    await yard.forest.add("oak")
+    [elm] = await yard.forest.add("elm")
+    elm.disconnect()
     async with yard.operating() as manager:
         await yard.name("leaf-1", "oak first")
         await yard.name("leaf-2", "elm first")
@@ -310,7 +310,7 @@ async def test_a_metric_shows_which_clusters_answer(yard, clock):
 
 
 async def test_a_cluster_that_is_not_named_any_more_is_disconnected_and_forgotten(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     async with yard.operating() as manager:
         await yard.name("leaf-1", "oak first")
@@ -325,16 +325,16 @@ async def test_a_cluster_that_is_not_named_any_more_is_disconnected_and_forgotte
 
 
 async def test_a_write_that_contact_was_too_short_for_is_made_good(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     oak.refuses_writes = True
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
         assert await seen(oak) == {"n1": None}
-        oak.cut()
+        oak.disconnect()
         await clock.advance(10)
         oak.refuses_writes = False
-        oak.mend()
+        oak.reconnect()
         await clock.advance(70)
         assert await seen(oak) == {"n1": "yes"}
 
@@ -343,9 +343,9 @@ async def test_a_watch_there_can_depend_on_what_is_here(yard, clock):
     def is_wanted(leaf):
         return "go" in leaf.cluster("").get("Secret", leaf.name, "default")["data"]
 
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
-    capability = leaves.leaves("g")
+    capability = remote_clusters.leaves("g")
     [watch] = capability.remote.watches
     remote = replace(capability.remote, watches=(replace(watch, needed=is_wanted),))
     capability = replace(capability, remote=remote)
@@ -359,15 +359,15 @@ async def test_a_watch_there_can_depend_on_what_is_here(yard, clock):
 
 
 async def test_a_fault_of_ours_costs_one_cluster_and_not_for_good(yard, clock):
-    oak, elm = await yard.forest.grow("oak", "elm")
+    oak, elm = await yard.forest.add("oak", "elm")
     async with yard.operating() as manager:
         await yard.name("leaf-1", "oak first")
         await yard.name("leaf-2", "elm first")
         oak.fails_to_close = True
-        oak.cut()
+        oak.disconnect()
         await clock.advance(4)
         assert (await yard.report("leaf-1"))["error"] == "reconnecting after an internal error, see the log"
-        oak.mend()
+        oak.reconnect()
         await oak.client.create(NODES, node("n1"))
         await elm.client.create(NODES, node("n1"))
         await clock.advance(0.5)
@@ -382,15 +382,15 @@ async def test_a_fault_of_ours_costs_one_cluster_and_not_for_good(yard, clock):
 
 
 async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_it_has(yard, clock):
-    capability = leaves.leaves("g")
+    capability = remote_clusters.leaves("g")
 
     def clusters(view):
         found = list(capability.remote.clusters(view))
         if len(found) > 1:
-            raise ValueError("a fault nobody thought of")
+            raise ValueError("an unexpected error")
         return found
 
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating(replace(capability, remote=replace(capability.remote, clusters=clusters))):
         await yard.name("leaf-1", "oak first")
         await yard.name("leaf-2", "oak first")
@@ -400,7 +400,7 @@ async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_
 
 
 async def test_a_write_whose_answer_was_lost_is_settled_where_it_was_sent(yard, clock):
-    [oak] = await yard.forest.grow("oak")
+    [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
         oak.drop_answers = 1
@@ -412,15 +412,15 @@ async def test_a_write_whose_answer_was_lost_is_settled_where_it_was_sent(yard, 
 
 
 async def test_neither_logs_nor_errors_show_a_kubeconfig(yard, clock, capfd, caplog):
-    await yard.forest.grow("oak")
+    await yard.forest.add("oak")
     caplog.set_level(logging.DEBUG)
     async with yard.operating() as manager:
         await yard.name("leaf-1", "oak s3cret-token")
-        await yard.name("evil", leaves.exec_kubeconfig("https://127.0.0.1:1", "s3cret-argument"))
+        await yard.name("evil", remote_clusters.exec_kubeconfig("https://127.0.0.1:1", "s3cret-argument"))
         await yard.name("junk", '{"users": [{"name": "u", "user": {"token": "s3cret-junk"')
         await clock.advance(30)
         shown = [str(await yard.report(name)) for name in ("leaf-1", "evil", "junk")]
-        shown += [repr(each) for each in leaves.leaves("g").remote.clusters(manager.controllers[0].view)]
+        shown += [repr(each) for each in remote_clusters.leaves("g").remote.clusters(manager.controllers[0].view)]
     out, err = capfd.readouterr()
     assert len(shown) == 6
     assert "cluster disconnected" in out + err + caplog.text

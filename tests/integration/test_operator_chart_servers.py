@@ -6,9 +6,9 @@ import time
 from functools import partial
 
 import pytest
+from tests.builders.chart_install import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, USER, installed, one
 from tests.builders.charts import run
-from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, USER, installed, one
-from tests.builders.lattices import PROGRAM
+from tests.builders.pools_env import PROGRAM
 
 from nodeyard.admission.client_config import ByService
 from nodeyard.admission.configurations import RESOURCES, configuration

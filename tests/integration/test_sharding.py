@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from tests.builders import labels
-from tests.builders.leaves import Forest, leaves, node, secret
 from tests.builders.managers import a_world, cut
+from tests.builders.remote_clusters import RemoteClusters, leaves, node, secret
 
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES, NODES, SECRETS
@@ -190,25 +190,25 @@ async def test_loops_get_the_input_and_the_fence_of_each_owned_key(world, clock)
 
 
 @pytest.fixture
-async def forest(clock):
-    forest = Forest(clock)
-    yield forest
-    await forest.fell()
+async def remotes(clock):
+    remotes = RemoteClusters(clock)
+    yield remotes
+    await remotes.stop()
 
 
-async def test_only_the_holder_of_a_key_connects_to_its_cluster(clock, forest):
+async def test_only_the_holder_of_a_key_connects_to_its_cluster(clock, remotes):
     server = Server(clock, seed=2)
     await server.start(())
     client = connect(server)
     names = tuple(f"leaf-{number}" for number in range(6))
-    await forest.grow(*names)
+    await remotes.add(*names)
     for name in names:
-        await forest.leaves[name].client.create(NODES, node(f"{name}-n"))
+        await remotes.leaves[name].client.create(NODES, node(f"{name}-n"))
         await client.create(SECRETS, secret(name, "g", f"{name} first"))
-    async with manager(server, clock, forest, "one") as one:
+    async with manager(server, clock, remotes, "one") as one:
         await clock.advance(5)
         assert connected(one, names) == set(names)
-        async with manager(server, clock, forest, "two") as two:
+        async with manager(server, clock, remotes, "two") as two:
             for _ in range(60):
                 await clock.advance(1)
             assert connected(one, names) | connected(two, names) == set(names)
@@ -227,14 +227,14 @@ def connected(manager, names):
 
 
 @asynccontextmanager
-async def manager(server, clock, forest, identity):
+async def manager(server, clock, remotes, identity):
     made = Manager(
         connect(server),
         [replace(leaves("g"), is_sharded=True)],
         Settings(identity=identity),
         clock=clock,
         plan_executor=InlinePlanExecutor,
-        connect=forest.connect,
+        connect=remotes.connect,
     )
     async with made.running():
         yield made

@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from tests.builders.keepers import Desk
-from tests.builders.leaves import Forest
+from tests.builders.lease_loop import LeaseLoopHarness
+from tests.builders.remote_clusters import RemoteClusters
 
 from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics
 from nodeyard.process.metrics import Metrics
@@ -20,37 +20,37 @@ class Scrape:
 
 
 @pytest.fixture
-async def forest(clock):
-    forest = Forest(clock)
-    await forest.grow("oak", "root")
-    yield forest
-    await forest.fell()
+async def remotes(clock):
+    remotes = RemoteClusters(clock)
+    await remotes.add("oak", "root")
+    yield remotes
+    await remotes.stop()
 
 
-async def test_ages_grow_and_renewals_are_counted_until_the_leaf_is_gone(clock, forest):
+async def test_ages_grow_and_renewals_are_counted_until_the_leaf_is_gone(clock, remotes):
     metrics = Metrics()
     scrape = Scrape(metrics)
-    desk = Desk(metrics_recorder=SimpleNamespace(leases=LeaseMetrics(metrics)))
-    desk.give("oak", b"oak first", "n1", "n2")
-    async with desk.keeping(connect(forest.leaves["root"].server), clock, forest.connect):
+    loop_harness = LeaseLoopHarness(metrics_recorder=SimpleNamespace(leases=LeaseMetrics(metrics)))
+    loop_harness.put("oak", b"oak first", "n1", "n2")
+    async with loop_harness.running(connect(remotes.leaves["root"].server), clock, remotes.connect):
         await clock.advance(30.0)
         assert scrape("lease_renewals_total", result="created") == 2
         assert scrape("lease_renewals_total", result="renewed") >= 4
         assert (scrape("contact_age_seconds") < 10.0, scrape("lease_age_seconds") < 10.0) == (True, True)
-        forest.leaves["oak"].cut()
+        remotes.leaves["oak"].disconnect()
         await clock.advance(60.0)
         assert (scrape("contact_age_seconds") > 50.0, scrape("lease_age_seconds") > 50.0) == (True, True)
-        desk.known.drop("oak")
+        loop_harness.known.drop("oak")
         await clock.advance(1.0)
         assert scrape("contact_age_seconds") is None
         assert scrape("lease_renewals_total", result="created") is None
 
 
-async def test_a_scrape_on_another_thread_shows_them(clock, forest):
+async def test_a_scrape_on_another_thread_shows_them(clock, remotes):
     metrics = Metrics()
-    desk = Desk(metrics_recorder=SimpleNamespace(leases=LeaseMetrics(metrics)))
-    desk.give("oak", b"oak first", "n1")
-    async with desk.keeping(connect(forest.leaves["root"].server), clock, forest.connect):
+    loop_harness = LeaseLoopHarness(metrics_recorder=SimpleNamespace(leases=LeaseMetrics(metrics)))
+    loop_harness.put("oak", b"oak first", "n1")
+    async with loop_harness.running(connect(remotes.leaves["root"].server), clock, remotes.connect):
         await clock.advance(10.0)
         text = (await metrics.render()).decode()
     assert 'nodeyard_leaf_contact_age_seconds{cluster="oak"}' in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.builders.trees import Yard, cluster, grown, leaf, leaf_node, used
+from tests.builders.tree_state import TreeState, cluster, leaf, leaf_node, settled_state, used
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics, measure
@@ -13,19 +13,19 @@ from nodeyard.process.metrics import Metrics
 N1 = leaf_node("n1")
 
 
-def measured(metrics, recorder, yard, waited=None):
-    planned = yard.plan().plan
+def measured(metrics, recorder, tree, waited=None):
+    planned = tree.plan().plan
     results = tuple(ActionResult(action=each, result=Result.DONE) for each in planned.actions)
-    recorder.record(measure(yard.seen(), planned, Outcome(results=results, waited=waited)))
+    recorder.record(measure(tree.snapshot(), planned, Outcome(results=results, waited=waited)))
     return asyncio.run(metrics.render()).decode()
 
 
 def test_nodes_writes_and_lag_are_measured_by_leaf():
     metrics = Metrics()
     recorder = TreeMetrics(metrics)
-    yard = grown(nodes=[N1])
+    tree = settled_state(nodes=[N1])
 
-    text = measured(metrics, recorder, yard.with_(leaf=leaf(N1, used={"n1": used(1, cpu="1")})), waited=0.15)
+    text = measured(metrics, recorder, tree.with_(leaf=leaf(N1, used={"n1": used(1, cpu="1")})), waited=0.15)
 
     assert 'nodeyard_leaf_mirrors{cluster="east"} 1.0' in text
     assert 'nodeyard_leaf_nodes{cluster="east"} 1.0' in text
@@ -37,7 +37,7 @@ def test_nodes_writes_and_lag_are_measured_by_leaf():
 def test_a_node_that_is_made_is_no_lag():
     metrics = Metrics()
 
-    text = measured(metrics, TreeMetrics(metrics), Yard(cluster("east"), leaf(N1)), waited=3.0)
+    text = measured(metrics, TreeMetrics(metrics), TreeState(cluster("east"), leaf(N1)), waited=3.0)
 
     assert "nodeyard_leaf_lag_seconds_count{" not in text
     assert 'reason="NodeCreated"} 1.0' in text
@@ -46,7 +46,7 @@ def test_a_node_that_is_made_is_no_lag():
 def test_of_a_cluster_that_is_gone_nothing_is_left():
     metrics = Metrics()
     recorder = TreeMetrics(metrics)
-    measured(metrics, recorder, Yard(cluster("east"), leaf(N1)))
+    measured(metrics, recorder, TreeState(cluster("east"), leaf(N1)))
 
     recorder.forget("east")
     recorder.forget("never-seen")
