@@ -14,22 +14,22 @@ from nodeyard.capabilities.clustertree.types import ClusterStatus, SecretReferen
 from nodeyard.plan.explain import render_decision
 
 from ....builders.messages import message_classes, remedies, sample
-from ....builders.trees import (
+from ....builders.tree_state import (
     NOW,
-    Yard,
+    TreeState,
     bound,
     cluster,
     failing,
-    grown,
     leaf,
     leaf_node,
     lost,
-    one,
-    party,
+    node_model,
     refused,
     rejecting,
     root_node,
-    unheard,
+    selector_model,
+    settled_state,
+    unreached_leaf,
     used,
 )
 
@@ -45,10 +45,10 @@ def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not(
         leaf_node("n3", is_cordoned=True),
         leaf_node("n4", taints=["a:NoSchedule"]),
     ]
-    yard = grown(nodes=nodes, resources={"excludeTainted": True})
-    yard = yard.with_(leaf=leaf(*nodes, used={"n1": used(10, cpu="1500m", memory="2Gi")}))
+    tree = settled_state(nodes=nodes, resources={"excludeTainted": True})
+    tree = tree.with_(leaf=leaf(*nodes, used={"n1": used(10, cpu="1500m", memory="2Gi")}))
 
-    decision = yard.why("Cluster", "east")
+    decision = tree.why("Cluster", "east")
 
     assert decision.rule == "IsLeaf"
     assert candidates(decision) == {
@@ -70,43 +70,43 @@ def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not(
         ({"cluster": cluster(metadata={"annotations": {"nodeyard.dev/paused": "true"}})}, "Paused", "EndPause"),
         ({"kubeconfig": Kubeconfig()}, "NoKubeconfig", "FixKubeconfig"),
         ({"kubeconfig": Kubeconfig(is_missing=True)}, "KubeconfigSecretMissing", "LabelSecret"),
-        ({"leaf": unheard()}, "NotContacted", "RestoreContact"),
-        ({"leaf": unheard(is_connected=True)}, "LeafNotListed", "RestoreContact"),
+        ({"leaf": unreached_leaf()}, "NotContacted", "RestoreContact"),
+        ({"leaf": unreached_leaf(is_connected=True)}, "LeafNotListed", "RestoreContact"),
         ({"leaf": leaf(health=lost())}, "LeafUnreachable", "RestoreContact"),
         ({"leaf": leaf(health=failing())}, "ProbeFailing", "RestoreContact"),
         ({"leaf": leaf(health=rejecting())}, "CredentialsRejected", "RenewCredentials"),
-        ({"cluster": cluster("east", one("n9"))}, "LeafNodeMissing", "EditLeafModels"),
+        ({"cluster": cluster("east", node_model("n9"))}, "LeafNodeMissing", "EditLeafModels"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_a_cluster_says_what_is_first_in_its_way(changes, rule, remedy):
-    decision = grown(nodes=[leaf_node("n1")]).with_(**changes).why("Cluster", "east")
+    decision = settled_state(nodes=[leaf_node("n1")]).with_(**changes).why("Cluster", "east")
 
     assert (decision.rule, remedies(decision)[0]) == (rule, remedy)
     assert "east" in decision.facts.text()
 
 
 def test_a_leaf_node_of_a_model_that_gets_no_node_counts_for_nothing():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")]).without_root("n1").with_roots(root_node("n1"))
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")]).without_root("n1").with_roots(root_node("n1"))
 
-    assert candidates(yard.why("Cluster", "east")) == {"n1": (False, "NodeNameTaken")}
+    assert candidates(tree.why("Cluster", "east")) == {"n1": (False, "NodeNameTaken")}
 
 
 def test_a_cluster_that_ends_has_no_candidates():
-    yard = grown(nodes=[leaf_node("n1")]).with_(cluster=cluster(enable=False))
+    tree = settled_state(nodes=[leaf_node("n1")]).with_(cluster=cluster(enable=False))
 
-    assert candidates(yard.why("Cluster", "east")) == {}
+    assert candidates(tree.why("Cluster", "east")) == {}
 
 
 def test_another_cluster_is_not_explained():
-    assert grown(nodes=[]).why("Cluster", "west") is None
+    assert settled_state(nodes=[]).why("Cluster", "west") is None
 
 
 def test_a_node_tells_its_leaf_nodes_from_those_of_other_models():
     nodes = [leaf_node("n1", pool="a", zone="z"), leaf_node("n2", zone="z"), leaf_node("n3")]
-    yard = grown(party("a", pool="a"), party("z", zone="z"), nodes=nodes)
+    tree = settled_state(selector_model("a", pool="a"), selector_model("z", zone="z"), nodes=nodes)
 
-    decision = yard.why("Node", "kosmos-z-1")
+    decision = tree.why("Node", "kosmos-z-1")
 
     assert decision.rule == "MirrorsLeafNodes"
     assert candidates(decision) == {
@@ -117,7 +117,7 @@ def test_a_node_tells_its_leaf_nodes_from_those_of_other_models():
 
 
 def test_a_mirrored_leaf_node_speaks_of_itself_alone():
-    decision = grown(one("n1"), nodes=[leaf_node("n1"), leaf_node("n2")]).why("Node", "n1")
+    decision = settled_state(node_model("n1"), nodes=[leaf_node("n1"), leaf_node("n2")]).why("Node", "n1")
 
     assert (decision.rule, list(candidates(decision))) == ("MirrorsLeafNode", ["n1"])
 
@@ -131,53 +131,53 @@ def test_a_mirrored_leaf_node_speaks_of_itself_alone():
     ids=["unreachable", "not ready"],
 )
 def test_a_node_that_is_not_ready_says_why(state, rule):
-    yard = grown(nodes=[leaf_node("n1")]).with_(leaf=state).settled()
+    tree = settled_state(nodes=[leaf_node("n1")]).with_(leaf=state).settled()
 
-    decision = yard.why("Node", "kosmos-east")
+    decision = tree.why("Node", "kosmos-east")
     assert decision.rule == rule
     assert ("2029-12-31T23:59:30Z" in decision.facts.text()) == (rule == "LeafUnreachable")
 
 
 def test_a_node_in_the_way_is_explained_with_the_remedy():
-    yard = grown(nodes=[]).without_root("kosmos-east").with_roots(root_node("kosmos-east"))
+    tree = settled_state(nodes=[]).without_root("kosmos-east").with_roots(root_node("kosmos-east"))
 
-    decision = yard.why("Node", "kosmos-east")
+    decision = tree.why("Node", "kosmos-east")
 
     assert (decision.rule, remedies(decision)) == ("NodeNameTaken", ("RenameNode",))
     assert "not a mirror" in decision.facts.text()
 
 
 def test_a_node_that_goes_says_why():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
-    assert yard.with_(cluster=cluster()).why("Node", "n1").rule == "NodeRemoved"
-    assert yard.with_(cluster=cluster(enable=False)).why("Node", "n1").rule == "TreeDisabled"
+    assert tree.with_(cluster=cluster()).why("Node", "n1").rule == "NodeRemoved"
+    assert tree.with_(cluster=cluster(enable=False)).why("Node", "n1").rule == "TreeDisabled"
 
 
 def test_a_node_that_no_model_asks_for_is_not_explained():
-    assert grown(nodes=[]).with_roots(root_node("n7")).why("Node", "n7") is None
+    assert settled_state(nodes=[]).with_roots(root_node("n7")).why("Node", "n7") is None
 
 
 def test_a_pod_that_nobody_takes_up_is_told_of_after_a_minute_and_not_before():
-    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, pending_pods=(bound("cart", "kosmos-east"),))
+    tree = settled_state(nodes=[leaf_node("n1")]).with_(now=NOW, pending_pods=(bound("cart", "kosmos-east"),))
 
-    early, late = yard.plan(), yard.later(60)
+    early, late = tree.plan(), tree.later(60)
 
     assert (refused(early), early.plan.wake_at) == ([], NOW + timedelta(seconds=60))
     assert refused(late.plan()) == [("cart", "PodUnacknowledged")]
     assert late.plan().plan.wake_at is None
-    assert [each.name for each in unacknowledged(late.seen(), late.now)] == ["cart"]
+    assert [each.name for each in unacknowledged(late.snapshot(), late.now)] == ["cart"]
 
 
 def test_a_pod_that_waits_is_explained_from_the_first():
-    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, pending_pods=(bound("cart", "kosmos-east"),))
+    tree = settled_state(nodes=[leaf_node("n1")]).with_(now=NOW, pending_pods=(bound("cart", "kosmos-east"),))
 
-    early, late = yard.why("Pod", "cart", "shop"), yard.later(60).why("Pod", "cart", "shop")
+    early, late = tree.why("Pod", "cart", "shop"), tree.later(60).why("Pod", "cart", "shop")
 
     assert "yet" in early.facts.text()
     assert "does not move pods" in late.facts.text()
     assert remedies(late) == ("RunPodSync",)
-    assert yard.why("Pod", "other", "shop") is None
+    assert tree.why("Pod", "other", "shop") is None
 
 
 @pytest.mark.parametrize("reason", list(Reason), ids=lambda each: each.value)
@@ -196,9 +196,9 @@ def test_the_remedy_for_a_secret_names_its_label():
 
 
 def test_a_decision_reads_as_prose():
-    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
-    told = render_decision(yard.why("Node", "n1"), "clustertree")
+    told = render_decision(tree.why("Node", "n1"), "clustertree")
 
     assert told.splitlines()[:2] == [
         "Node n1 (clustertree)",
@@ -216,9 +216,9 @@ def recorded(status, reason, message="As the operator says"):
 
 def test_of_contact_the_operators_word_counts_where_nobody_here_probes_the_leaf():
     reached = replace(leaf(leaf_node("n1")), health=None)
-    yard = Yard(recorded("False", "LeafUnreachable"), reached)
+    tree = TreeState(recorded("False", "LeafUnreachable"), reached)
 
-    decision = yard.why(names.KIND, "east")
+    decision = tree.why(names.KIND, "east")
 
     assert decision.rule == "LeafUnreachable"
     said = decision.facts.text()
@@ -232,7 +232,7 @@ def test_a_missing_secret_that_the_operator_recorded_is_told_with_its_name_and_l
     given = recorded("False", "KubeconfigSecretMissing")
     ref = SecretReference(name="east-kubeconfig", namespace="leaves")
     named = msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, kubeconfig_secret_ref=ref))
-    decision = Yard(named, reached).why(names.KIND, "east")
+    decision = TreeState(named, reached).why(names.KIND, "east")
 
     (advice,) = (each.text() for each in decision.would_change)
 
@@ -240,9 +240,9 @@ def test_a_missing_secret_that_the_operator_recorded_is_told_with_its_name_and_l
 
 
 def test_a_leaf_that_only_we_cannot_reach_is_as_the_operator_says():
-    yard = Yard(recorded("True", "LeafReachable"), unheard("no route from here"))
+    tree = TreeState(recorded("True", "LeafReachable"), unreached_leaf("no route from here"))
 
-    decision = yard.why(names.KIND, "east")
+    decision = tree.why(names.KIND, "east")
 
     assert decision.rule == "IsLeaf"
     assert "with 7 leaf nodes" in decision.facts.text()
