@@ -1,8 +1,8 @@
-"""The webhooks of pods under load, next to an empty one in the same process: what a review costs beyond being asked.
+"""The pod webhooks under load, compared with an empty webhook in the same process.
 
-The operator runs in a process of its own against the embedded API server, with 500 applications in its caches; the
-questions come from here, over TLS, 64 in flight, about 5,000 pods that differ. Once the caches are warm no review may
-read anything from the API server.
+The operator runs in a process of its own on the embedded API server, with 500 applications in its caches. This
+process sends reviews of 5,000 different pods over TLS, 64 in flight. With warm caches no review may read from the API
+server.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pathlib import Path
 import aiohttp
 
 from bench import admission_fleet as fleet
-from bench.asking import Asker, ask
-from bench.harness import Contestant, Numbers, Requirement, Result, compete
-from bench.load import Target, send, session
+from bench.harness import Contestant, Numbers, Requirement, Result, compare
+from bench.load import Target, connect, send_all
 from bench.operator import Counters
-from bench.servers import Running, cpu_seconds, embedded
+from bench.servers import RunningServer, cpu_seconds, embedded
+from bench.webhook_load import WebhookClient, send_reviews
 from nodeyard.admission.certificates import IssuedCertificate
 from nodeyard.capabilities.affinity import names
 from nodeyard.process.certificates import Authority
@@ -46,16 +46,16 @@ OURS = ("placement", "lineage")
 
 def run() -> Iterator[Result]:
     with embedded() as server, tempfile.TemporaryDirectory() as folder:
-        questions = list(fleet.questions(asyncio.run(_settle(server.target))))
-        with _operator(server, Path(folder)) as operator:
-            asyncio.run(_classify(server.target))
-            yield _compete(operator, questions)
+        reviews = list(fleet.reviews(asyncio.run(_create_workloads(server.target))))
+        with _run_operator(server, Path(folder)) as operator:
+            asyncio.run(_create_classes(server.target))
+            yield _compare(operator, reviews)
 
 
-def _compete(operator: _Operator, questions: list[bytes]) -> Result:
-    return compete(
+def _compare(operator: _Operator, reviews: list[bytes]) -> Result:
+    return compare(
         "admission",
-        [Contestant(name, _asking(operator, path, questions)) for name, path in PATHS.items()],
+        [Contestant(name, _load(operator, path, reviews)) for name, path in PATHS.items()],
         requirements=[requirement for name in OURS for requirement in _requirements(name)],
     )
 
@@ -66,15 +66,15 @@ def _requirements(name: str) -> Iterable[Requirement]:
     yield Requirement("API calls", name, at_most=0)
 
 
-def _asking(operator: _Operator, path: str, questions: list[bytes]) -> Callable[[], Numbers]:
+def _load(operator: _Operator, path: str, reviews: list[bytes]) -> Callable[[], Numbers]:
     def measure() -> Numbers:
         lookups, used = operator.lookups(), operator.cpu_seconds()
-        asked = ask(operator.asker, path, questions, IN_FLIGHT, b'"allowed":true')
+        result = send_reviews(operator.client, path, reviews, IN_FLIGHT, b'"allowed":true')
         return {
-            "requests per second": asked.rate,
-            "p50 ms": asked.percentile(0.5),
-            "p99 ms": asked.percentile(0.99),
-            "CPU microseconds": (operator.cpu_seconds() - used) / len(questions) * 1e6,
+            "requests per second": result.rate,
+            "p50 ms": result.percentile(0.5),
+            "p99 ms": result.percentile(0.99),
+            "CPU microseconds": (operator.cpu_seconds() - used) / len(reviews) * 1e6,
             "API calls": operator.lookups() - lookups,
         }
 
@@ -84,25 +84,25 @@ def _asking(operator: _Operator, path: str, questions: list[bytes]) -> Callable[
 # the cluster
 
 
-async def _settle(target: Target) -> dict[str, str]:
-    """Everything that owns the pods; the uids of the ReplicaSets, by namespace and name."""
-    async with session(target, IN_FLIGHT) as opened:
-        for calls in (fleet.foundations(), fleet.releases(), fleet.deployments()):
-            await send(opened, calls, IN_FLIGHT)
-        await send(opened, fleet.replica_sets(await _uids(opened, "deployments")), IN_FLIGHT)
-        return await _uids(opened, "replicasets")
+async def _create_workloads(target: Target) -> dict[str, str]:
+    """Create all owners of the pods; return the uids of the ReplicaSets by namespace and name."""
+    async with connect(target, IN_FLIGHT) as session:
+        for calls in (fleet.crds_and_namespaces(), fleet.releases(), fleet.deployments()):
+            await send_all(session, calls, IN_FLIGHT)
+        await send_all(session, fleet.replica_sets(await _uids(session, "deployments")), IN_FLIGHT)
+        return await _uids(session, "replicasets")
 
 
-async def _uids(opened: aiohttp.ClientSession, plural: str) -> dict[str, str]:
-    async with opened.get(f"/apis/apps/v1/{plural}") as answer:
+async def _uids(session: aiohttp.ClientSession, plural: str) -> dict[str, str]:
+    async with session.get(f"/apis/apps/v1/{plural}") as answer:
         found = [each["metadata"] for each in json.loads(await answer.read())["items"]]
     return {f"{each['namespace']}/{each['name']}": each["uid"] for each in found}
 
 
-async def _classify(target: Target) -> None:
-    """The classes, whose kind is the operator's."""
-    async with session(target, IN_FLIGHT) as opened:
-        await send(opened, fleet.classes(), IN_FLIGHT)
+async def _create_classes(target: Target) -> None:
+    """Create the placement classes, after the operator has installed their CRD."""
+    async with connect(target, IN_FLIGHT) as session:
+        await send_all(session, fleet.classes(), IN_FLIGHT)
 
 
 # the operator
@@ -112,7 +112,7 @@ async def _classify(target: Target) -> None:
 class _Operator:
     process: Process
     address: str
-    asker: Asker
+    client: WebhookClient
 
     def is_ready(self) -> bool:
         if not self.process.is_alive():
@@ -132,7 +132,7 @@ class _Operator:
 
 
 @contextmanager
-def _operator(server: Running, folder: Path) -> Iterator[_Operator]:
+def _run_operator(server: RunningServer, folder: Path) -> Iterator[_Operator]:
     issue = IssuedCertificate.make([LOOPBACK], timedelta(days=1), datetime.now(UTC))
     (folder / "tls.crt").write_bytes(issue.pair.certificate)
     (folder / "tls.key").write_bytes(issue.pair.key)
@@ -144,8 +144,8 @@ def _operator(server: Running, folder: Path) -> Iterator[_Operator]:
     port, health = free_port(), free_port()
     process = Process("operator", folder / "operator.log")
     process.start([sys.executable, "-m", "bench.admission_operator", server.kubeconfig, folder, str(port), str(health)])
-    asker = Asker(port, issue.authority, folder / "caller.pem")
-    operator = _Operator(process, f"http://{LOOPBACK}:{health}", asker)
+    client = WebhookClient(port, issue.authority, folder / "caller.pem")
+    operator = _Operator(process, f"http://{LOOPBACK}:{health}", client)
     try:
         until(operator.is_ready, "the operator serves", 60)
         yield operator

@@ -1,9 +1,9 @@
-"""A cluster full of applications, and the questions about the pods that their controllers make.
+"""The cluster and the reviews of the admission benchmark: applications, and the pods that their controllers create.
 
     Pod -> ReplicaSet -> Deployment  ~label~>  HelmRelease of a part  ~label~>  HelmRelease of the application
 
-No two pods are alike, and every path leads through four objects. The pods are as an API server sends them: what the
-defaults of a cluster make of a container with some environment and a token, three kilobytes each.
+All pods differ, and the lineage of each has four objects. A pod is what an API server sends after defaulting: a
+container with environment and token, three kilobytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID, uuid5
 
-from bench.load import Call, encoded
+from bench.load import Call, encode
 from nodeyard.capabilities.affinity import names
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE
@@ -40,7 +40,7 @@ RELEASE_CRD: Object = {
         ],
     },
 }
-"""What of Flux's is needed: no chart is installed here."""
+"""A minimal HelmRelease CRD: no chart is installed here."""
 
 
 def namespace_of(number: int) -> str:
@@ -51,10 +51,10 @@ def zone_of(number: int) -> str:
     return ZONES[number % len(ZONES)]
 
 
-def foundations() -> Iterator[Call]:
-    yield Call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", encoded(RELEASE_CRD))
+def crds_and_namespaces() -> Iterator[Call]:
+    yield Call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", encode(RELEASE_CRD))
     for number in range(TENANTS):
-        yield Call("POST", "/api/v1/namespaces", encoded({"metadata": {"name": namespace_of(number)}}))
+        yield Call("POST", "/api/v1/namespaces", encode({"metadata": {"name": namespace_of(number)}}))
 
 
 def classes() -> Iterator[Call]:
@@ -65,11 +65,11 @@ def classes() -> Iterator[Call]:
             "metadata": {"name": zone},
             "spec": {"nodeSelector": {ZONE: zone}},
         }
-        yield Call("POST", f"/apis/{names.API_VERSION}/{names.CLASS_PLURAL}", encoded(body))
+        yield Call("POST", f"/apis/{names.API_VERSION}/{names.CLASS_PLURAL}", encode(body))
 
 
 def releases() -> Iterator[Call]:
-    """Of each application one, and one for the part of it that has the pods."""
+    """Yield one HelmRelease for each application, and one for the part that has the pods."""
     for number in range(APPLICATIONS):
         path = f"/apis/{names.FLUX_API_VERSION}/namespaces/{namespace_of(number)}/{names.RELEASE_PLURAL}"
         labels = {
@@ -78,9 +78,9 @@ def releases() -> Iterator[Call]:
             names.APPLICATION_NAME: f"db{number}",
             names.AFFINITY_CLASS: zone_of(number),
         }
-        yield Call("POST", path, encoded(_release(f"postgres-db{number}", labels)))
+        yield Call("POST", path, encode(_release(f"postgres-db{number}", labels)))
         part = {names.FLUX_NAME: f"postgres-db{number}"}
-        yield Call("POST", path, encoded(_release(f"postgres-db{number}-part", part)))
+        yield Call("POST", path, encode(_release(f"postgres-db{number}-part", part)))
 
 
 def _release(name: str, labels: dict[str, str]) -> Object:
@@ -91,18 +91,18 @@ def _release(name: str, labels: dict[str, str]) -> Object:
 def deployments() -> Iterator[Call]:
     for number in range(APPLICATIONS):
         labels = {names.FLUX_NAME: f"postgres-db{number}-part"}
-        yield Call("POST", _apps(number, "deployments"), encoded(_workload("Deployment", number, {"labels": labels})))
+        yield Call("POST", _apps(number, "deployments"), encode(_workload("Deployment", number, {"labels": labels})))
 
 
 def replica_sets(uids: dict[str, str]) -> Iterator[Call]:
-    """Of the Deployments, whose uids are by namespace and name."""
+    """Yield a ReplicaSet for each Deployment; `uids` are those of the Deployments, by namespace and name."""
     for number in range(APPLICATIONS):
         uid = uids[f"{namespace_of(number)}/db{number}"]
         owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"db{number}", "uid": uid, "controller": True}
         yield Call(
             "POST",
             _apps(number, "replicasets"),
-            encoded(_workload("ReplicaSet", number, {"ownerReferences": [owner]})),
+            encode(_workload("ReplicaSet", number, {"ownerReferences": [owner]})),
         )
 
 
@@ -117,19 +117,19 @@ def _workload(kind: str, number: int, metadata: Object) -> Object:
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": f"db{number}", **metadata}, "spec": spec}
 
 
-# the questions
+# reviews
 
 
-def questions(uids: dict[str, str], pods: int = PODS) -> Iterator[bytes]:
-    """About pods of the ReplicaSets, whose uids are by namespace and name; all of them keep to their class."""
+def reviews(uids: dict[str, str], pods: int = PODS) -> Iterator[bytes]:
+    """Yield reviews of pods that satisfy their class; `uids` are those of the ReplicaSets, by namespace and name."""
     for number in range(pods):
         application = number % APPLICATIONS
         namespace = namespace_of(application)
         pod = _pod(number, application, namespace, uids[f"{namespace}/db{application}"])
-        yield encoded(_question(number, namespace, pod))
+        yield encode(_review(number, namespace, pod))
 
 
-def _question(number: int, namespace: str, pod: Object) -> Object:
+def _review(number: int, namespace: str, pod: Object) -> Object:
     kind = {"group": "", "version": "v1", "kind": "Pod"}
     resource = {"group": "", "version": "v1", "resource": "pods"}
     request = {

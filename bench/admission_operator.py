@@ -1,8 +1,8 @@
-"""The operator with affinity alone, and beside its webhooks an empty one: the same process, server and connections.
+"""Runs the operator with affinity and an empty webhook in the same process, on the same server.
 
     python -m bench.admission_operator KUBECONFIG CERTIFICATES WEBHOOK_PORT HEALTH_PORT
 
-The empty one reads its question and admits. What the others cost is what they do beyond that.
+The empty webhook decodes the review and allows it: the baseline of the others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(kubeconfig: Path, certificates: Path, webhook_port: int, health_port: i
         install_crds=True,
         health=address,
         metrics=address,
-        # Served, and not registered: the questions come from the benchmark.
+        # Served but not registered: the benchmark sends the reviews.
         webhooks=Webhooks(
             Address(HOST, webhook_port), folder=certificates, client_authority=certificates / "callers.crt"
         ),

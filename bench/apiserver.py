@@ -1,6 +1,6 @@
 """The embedded API server beside kube-apiserver: patches, lease renewals, a large list, memory.
 
-Both hold 10,000 realistic nodes with managedFields and have one watcher attached while they are written to.
+Both hold 10,000 realistic nodes with managedFields and serve one watch during the writes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench.harness import Contestant, Numbers, Requirement, Result, compete
-from bench.load import MERGE, Call, Target, encoded, send, session, watcher
+from bench.harness import Contestant, Numbers, Requirement, Result, compare
+from bench.load import MERGE, Call, Target, attach_watcher, connect, encode, send_all
 from bench.servers import embedded, memory_mb, real
 from nodeyard.process.clock import EPOCH
 from nodeyard.sim.nodes import node
@@ -47,7 +47,7 @@ def run() -> Iterator[Result]:
             asyncio.run(_fill(server.target))
         stamps = itertools.count(1)
         contestants = [_contestant(server, stamps) for server in servers]
-        yield compete(
+        yield compare(
             "apiserver",
             contestants,
             requirements=[
@@ -64,18 +64,18 @@ def _contestant(server: Server, stamps: Iterator[int]) -> Contestant:
 
 
 async def _fill(target: Target) -> None:
-    async with session(target, IN_FLIGHT) as opened:
-        nodes = (Call("POST", "/api/v1/nodes", encoded(node(_name(n), EPOCH))) for n in range(NODES))
-        await send(opened, nodes, IN_FLIGHT)
-        await send(opened, (Call("POST", LEASES, encoded(_lease(n))) for n in range(WRITES)), IN_FLIGHT)
+    async with connect(target, IN_FLIGHT) as session:
+        nodes = (Call("POST", "/api/v1/nodes", encode(node(_name(n), EPOCH))) for n in range(NODES))
+        await send_all(session, nodes, IN_FLIGHT)
+        await send_all(session, (Call("POST", LEASES, encode(_lease(n))) for n in range(WRITES)), IN_FLIGHT)
 
 
 async def _measure(server: Server, stamp: int) -> Numbers:
-    async with session(server.target, IN_FLIGHT + 4) as opened:
-        async with watcher(opened, "/api/v1/nodes"):
-            patches = await send(opened, _patches(stamp), IN_FLIGHT)
-        async with watcher(opened, LEASES):
-            renewals = await send(opened, _renewals(stamp), IN_FLIGHT)
+    async with connect(server.target, IN_FLIGHT + 4) as session:
+        async with attach_watcher(session, "/api/v1/nodes"):
+            patches = await send_all(session, _patches(stamp), IN_FLIGHT)
+        async with attach_watcher(session, LEASES):
+            renewals = await send_all(session, _renewals(stamp), IN_FLIGHT)
         listing = await _list(server.target)
     return {
         PATCHES: WRITES / patches,
@@ -86,9 +86,9 @@ async def _measure(server: Server, stamp: int) -> Numbers:
 
 
 async def _list(target: Target) -> float:
-    async with session(target, 1) as opened:
+    async with connect(target, 1) as session:
         began = time.perf_counter()
-        async with opened.get("/api/v1/nodes", params={"resourceVersion": "0"}) as answer:
+        async with session.get("/api/v1/nodes", params={"resourceVersion": "0"}) as answer:
             async for _ in answer.content.iter_chunked(1 << 20):
                 pass
         return time.perf_counter() - began
@@ -96,14 +96,14 @@ async def _list(target: Target) -> float:
 
 def _patches(stamp: int) -> Iterator[Call]:
     for n in range(WRITES):
-        body = encoded({"metadata": {"annotations": {"bench.nodeyard.dev/stamp": str(stamp)}}})
+        body = encode({"metadata": {"annotations": {"bench.nodeyard.dev/stamp": str(stamp)}}})
         yield Call("PATCH", f"/api/v1/nodes/{_name(n)}?fieldManager=bench", body, MERGE)
 
 
 def _renewals(stamp: int) -> Iterator[Call]:
     moment = f"2026-01-01T00:{stamp % 60:02d}:00.000000Z"
     for n in range(WRITES):
-        yield Call("PATCH", f"{LEASES}/{_name(n)}", encoded({"spec": {"renewTime": moment}}), MERGE)
+        yield Call("PATCH", f"{LEASES}/{_name(n)}", encode({"spec": {"renewTime": moment}}), MERGE)
 
 
 def _name(n: int) -> str:

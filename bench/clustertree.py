@@ -1,13 +1,13 @@
-"""Clustertree: what a tree of leaves costs, and how soon the root shows what happens in it.
+"""Clustertree: cost and latency of mirroring leaf clusters.
 
 leases      2,000 leases on a real kube-apiserver: the rate of a round beside the same patches sent raw.
-tree        20 leaves on embedded servers and 3 on real ones, each of 100 nodes that are mirrored one by one and 1,000
-            pods, under a real root: 200 pods a second come on the leaves, half of them on ten hot nodes; before that,
-            single pods on nodes that were quiet. Meanwhile every lease is to be renewed every ten seconds.
-pod event   a leaf that is mirrored whole, with 1,000 pods and with 20,000: the operator's work for one more, as the
+tree        20 leaves on embedded servers and 3 on real ones under a real root. Each has 1,000 pods and 100 nodes, each
+            mirrored as a node. First single pods are created on idle nodes, then 200 pods a second, half of them on ten
+            hot nodes. Meanwhile every lease has to be renewed every ten seconds.
+pod event   a leaf mirrored as one node, with 1,000 and with 20,000 pods: the operator's cost of one more pod, as the
             median of three series.
 
-The root has no controllers: nothing but the operator writes nodes. Admission webhooks are off.
+The root has no controllers, so only the operator writes nodes. Admission webhooks are off.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from pathlib import Path
 
 import aiohttp
 
-from bench import clustertree_churn as churning
+from bench import clustertree_churn as churn
 from bench import clustertree_fleet as fleet
 from bench import clustertree_leases as leases
-from bench.clustertree_fleet import Leaf, Shown
-from bench.harness import Contestant, Numbers, Requirement, Result, compete
-from bench.load import Call, session
-from bench.operator import Operator, operator
+from bench.clustertree_fleet import Leaf, MirroredCpu
+from bench.harness import Contestant, Numbers, Requirement, Result, compare
+from bench.load import Call, connect
+from bench.operator import Operator, run_operator
 from bench.replay import object_of
-from bench.servers import Running, real
+from bench.servers import RunningServer, real
 from nodeyard.capabilities.clustertree import names
 
 ROUNDS = 3
@@ -49,9 +49,9 @@ FEW, MANY = 1_000, 20_000
 EVENTS, EVENTS_PER_SECOND = 1_000, 50.0
 SERIES = 3
 
-CHURN_P99 = "from the pod to the root's node, 99th percentile, s"
+CHURN_P99 = "from the pod to the mirrored node, 99th percentile, s"
 CHURN_MEDIAN = "the same, median, s"
-QUIET_P99 = "from a quiet node's pod to the root's node, 99th percentile, ms"
+QUIET_P99 = "from the pod on an idle node to the mirrored node, 99th percentile, ms"
 QUIET_MEDIAN = "the same, median, ms"
 WRITES = "writes of nodes per pod"
 BUSIEST = "writes per second of the busiest node"
@@ -72,11 +72,11 @@ def run() -> Iterator[Result]:
 
 def _lease_rate(count: int = LEASES, rounds: int = ROUNDS) -> Result:
     with real() as server:
-        return compete(
+        return compare(
             f"clustertree-leases-{count}",
             [
-                Contestant(LOOP, lambda: leases.by_loop(server, count)),
-                Contestant(RAW, lambda: leases.raw(server, count)),
+                Contestant(LOOP, lambda: leases.renew_by_loop(server, count)),
+                Contestant(RAW, lambda: leases.renew_raw(server, count)),
             ],
             requirements=[Requirement(leases.RATE, LOOP, RAW, at_least=1 / 1.25)],
             rounds=rounds,
@@ -85,7 +85,7 @@ def _lease_rate(count: int = LEASES, rounds: int = ROUNDS) -> Result:
 
 def _trees() -> Result:
     both = (EMBEDDED, REAL)
-    return compete(
+    return compare(
         "clustertree-tree",
         [
             Contestant(EMBEDDED, lambda: _tree(fleet.embedded_leaves(LEAVES, NODES))),
@@ -106,7 +106,7 @@ def _trees() -> Result:
 
 def _pod_events() -> Result:
     few, many = f"{FEW:,} pods", f"{MANY:,} pods"
-    return compete(
+    return compare(
         "clustertree-pod-event",
         [
             Contestant(few, lambda: _pod_event(FEW)),
@@ -121,106 +121,106 @@ def _pod_events() -> Result:
     )
 
 
-# one run of each
+# runs
 
 
 def _tree(given: AbstractContextManager[list[Leaf]]) -> Numbers:
-    with given as found, _root() as (root, running):
-        return asyncio.run(_measure_tree(root, running, found))
+    with given as found, _root() as (root, operator):
+        return asyncio.run(_measure_tree(root, operator, found))
 
 
-async def _measure_tree(root: Running, running: Operator, found: Sequence[Leaf]) -> Numbers:
+async def _measure_tree(root: RunningServer, operator: Operator, found: Sequence[Leaf]) -> Numbers:
     async with (
-        session(root.target, fleet.IN_FLIGHT) as opened,
-        churning.sessions(found) as ways,
-        fleet.watching(opened) as shown,
+        connect(root.target, fleet.IN_FLIGHT) as session,
+        churn.connect_all(found) as sessions,
+        fleet.watch_mirrors(session) as shown,
     ):
-        await _grow(opened, ways, shown, found, PODS)
-        hot, others = churning.places(found)
+        await _bring_up(session, sessions, shown, found, PODS)
+        hot, others = churn.hot_and_other_nodes(found)
         await asyncio.sleep(2 * 10)  # every lease has been renewed once more before ages count
-        async with churning.aging(opened) as ages:
-            quiet = await churning.touch(ways, shown, others[-QUIET_NODES:])
-            known, cpu, began = len(await running.written()), running.cpu_seconds(), time.perf_counter()
-            turns = churning.mixed(hot, others[:-QUIET_NODES])
-            changes = await churning.churn(ways, turns, int(PER_SECOND * SECONDS), PER_SECOND)
-            await _settle(shown, found)
-            seconds, cpu = time.perf_counter() - began, running.cpu_seconds() - cpu
-        written = (await running.written())[known:]
-    waits = churning.waits(shown, changes)
+        async with churn.watch_lease_ages(session) as ages:
+            quiet = await churn.time_single_pods(sessions, shown, others[-QUIET_NODES:])
+            known, cpu, began = len(await operator.recorded_writes()), operator.cpu_seconds(), time.perf_counter()
+            turns = churn.alternate(hot, others[:-QUIET_NODES])
+            changes = await churn.create_pods(sessions, turns, int(PER_SECOND * SECONDS), PER_SECOND)
+            await _wait_until_shown(shown, found)
+            seconds, cpu = time.perf_counter() - began, operator.cpu_seconds() - cpu
+        written = (await operator.recorded_writes())[known:]
+    waits = churn.latencies(shown, changes)
     return {
-        CHURN_P99: churning.percentile(waits, 0.99),
-        CHURN_MEDIAN: churning.percentile(waits, 0.5),
-        QUIET_P99: churning.percentile(quiet, 0.99) * 1000,
-        QUIET_MEDIAN: churning.percentile(quiet, 0.5) * 1000,
+        CHURN_P99: churn.percentile(waits, 0.99),
+        CHURN_MEDIAN: churn.percentile(waits, 0.5),
+        QUIET_P99: churn.percentile(quiet, 0.99) * 1000,
+        QUIET_MEDIAN: churn.percentile(quiet, 0.5) * 1000,
         WRITES: _node_writes(written) / len(changes),
-        BUSIEST: churning.busiest(shown, [leaf.mirror(node) for leaf, node in hot], began),
+        BUSIEST: churn.max_write_rate(shown, [leaf.mirror(node) for leaf, node in hot], began),
         LEASED: ages.leases,
         OLDEST: ages.oldest,
         CPU: cpu / seconds,
-        MEMORY: running.peak_mb(),
+        MEMORY: operator.peak_mb(),
     }
 
 
 def _pod_event(pods: int) -> Numbers:
-    with fleet.embedded_leaves(1, NODES, is_whole=True) as found, _root() as (root, running):
-        return asyncio.run(_measure_pod_events(root, running, found, pods))
+    with fleet.embedded_leaves(1, NODES, is_whole=True) as found, _root() as (root, operator):
+        return asyncio.run(_measure_pod_events(root, operator, found, pods))
 
 
-async def _measure_pod_events(root: Running, running: Operator, found: Sequence[Leaf], pods: int) -> Numbers:
+async def _measure_pod_events(root: RunningServer, operator: Operator, found: Sequence[Leaf], pods: int) -> Numbers:
     async with (
-        session(root.target, fleet.IN_FLIGHT) as opened,
-        churning.sessions(found) as ways,
-        fleet.watching(opened) as shown,
+        connect(root.target, fleet.IN_FLIGHT) as session,
+        churn.connect_all(found) as sessions,
+        fleet.watch_mirrors(session) as shown,
     ):
-        await _grow(opened, ways, shown, found, pods)
-        idle = await _idle_cpu(running, EVENTS / EVENTS_PER_SECOND)
+        await _bring_up(session, sessions, shown, found, pods)
+        idle = await _idle_cpu(operator, EVENTS / EVENTS_PER_SECOND)
         turns = itertools.cycle([(leaf, node) for leaf in found for node in leaf.nodes])
-        costs, plans = [], running.counters().plans
+        costs, plans = [], operator.counters().plans
         for _ in range(SERIES):
-            before = running.cpu_seconds()
-            await churning.churn(ways, turns, EVENTS, EVENTS_PER_SECOND)
-            await _settle(shown, found)
-            costs.append(running.cpu_seconds() - before - idle)
-        plans = running.counters().plans - plans
+            before = operator.cpu_seconds()
+            await churn.create_pods(sessions, turns, EVENTS, EVENTS_PER_SECOND)
+            await _wait_until_shown(shown, found)
+            costs.append(operator.cpu_seconds() - before - idle)
+        plans = operator.counters().plans - plans
     return {
         CPU_PER_EVENT: statistics.median(costs) / EVENTS * 1000,
         PLANS_PER_EVENT: plans / SERIES / EVENTS,
-        MEMORY: running.peak_mb(),
+        MEMORY: operator.peak_mb(),
     }
 
 
-async def _idle_cpu(running: Operator, seconds: float) -> float:
-    """What it costs in so many seconds that nothing happens in: watches and leases."""
-    before = running.cpu_seconds()
+async def _idle_cpu(operator: Operator, seconds: float) -> float:
+    """Return the CPU seconds of an idle period: watches and leases."""
+    before = operator.cpu_seconds()
     await asyncio.sleep(seconds)
-    return running.cpu_seconds() - before
+    return operator.cpu_seconds() - before
 
 
-# around them
+# setup
 
 
 @contextmanager
-def _root() -> Iterator[tuple[Running, Operator]]:
+def _root() -> Iterator[tuple[RunningServer, Operator]]:
     with real() as root, tempfile.TemporaryDirectory() as folder:
         asyncio.run(fleet.install(root))
-        with operator(root.kubeconfig, Path(folder), names.CAPABILITY) as running:
-            yield root, running
+        with run_operator(root.kubeconfig, Path(folder), names.CAPABILITY) as operator:
+            yield root, operator
 
 
-async def _grow(
-    opened: aiohttp.ClientSession, ways: churning.Sessions, shown: Shown, found: Sequence[Leaf], pods: int
+async def _bring_up(
+    session: aiohttp.ClientSession, sessions: churn.Sessions, shown: MirroredCpu, found: Sequence[Leaf], pods: int
 ) -> None:
-    """Until the root shows every leaf as it is."""
+    """Fill the leaves, join them, and wait until the root mirrors them."""
     print(f"clustertree: bringing up {len(found)} leaves of {pods:,} pods", file=sys.stderr)
-    await asyncio.gather(*(fleet.fill(ways[leaf.name], leaf, pods) for leaf in found))
+    await asyncio.gather(*(fleet.fill(sessions[leaf.name], leaf, pods) for leaf in found))
     for leaf in found:
-        await fleet.join(opened, leaf)
-    await _settle(shown, found)
+        await fleet.join(session, leaf)
+    await _wait_until_shown(shown, found)
 
 
-async def _settle(shown: Shown, found: Sequence[Leaf]) -> None:
+async def _wait_until_shown(shown: MirroredCpu, found: Sequence[Leaf]) -> None:
     for leaf in found:
-        await shown.show(leaf.offers())
+        await shown.wait_for(leaf.expected_cpu())
 
 
 def _node_writes(calls: Sequence[Call]) -> int:

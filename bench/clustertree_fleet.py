@@ -1,8 +1,8 @@
-"""The tree that clustertree is measured on: leaves with nodes and pods, a root, and who watches what the root shows.
+"""The fleet of the clustertree benchmark: leaves with nodes and pods, and a watch on the root's nodes.
 
-Every leaf node is mirrored by a node of its own, or all of a leaf by one. What a mirrored node should offer is known
-here from the pods that were made, so that a change has arrived when a watcher of the root has seen the sum it leads to.
-Nobody plays kubelet: leaf nodes are as they were made, and their servers run nothing that would doubt them.
+Each leaf node is mirrored as a node, or a whole leaf as one. The expected allocatable CPU of a mirrored node follows
+from the pods created here: a change has arrived when the watch on the root shows it. There are no kubelets, and the
+leaves run no controller that would taint nodes without heartbeats.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from bench.load import Call, encoded, send
-from bench.servers import Running, embedded, real
+from bench.load import Call, encode, send_all
+from bench.servers import RunningServer, embedded, real
 from nodeyard.app.capabilities import choose
 from nodeyard.capabilities.clustertree import names
 from nodeyard.client.api import Client
@@ -40,48 +40,48 @@ CONTROLLERS: Final = "*,-node-lifecycle-controller,-taint-eviction-controller"
 
 NODE_MILLIS: Final = 64_000
 POD_MILLIS: Final = 10
-PATIENCE_SECONDS: Final = 900.0
+TIMEOUT_SECONDS: Final = 900.0
 
 
-# what there is
+# objects
 
 
 @dataclass
 class Leaf:
-    """A leaf cluster, and what its pods take away on each of its nodes."""
+    """A leaf cluster, and the CPU that its pods request on each node."""
 
     name: str
-    server: Running
+    server: RunningServer
     nodes: tuple[str, ...]
     is_whole: bool = False
-    """It is mirrored as one node, and not as one for each of its own."""
+    """Mirrored as one node instead of node by node."""
     pods: int = 0
     used: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
-    """By leaf node, in thousandths of a CPU."""
+    """Requested CPU by leaf node, in millicores."""
 
     def mirror(self, node: str) -> str:
-        """The root's node that shows this one."""
+        """Return the root's node that mirrors this one."""
         return names.whole_node(self.name) if self.is_whole else node
 
-    def left(self, node: str) -> int:
-        """What the root's node that shows this one should offer now."""
+    def free_cpu(self, node: str) -> int:
+        """Return the expected allocatable CPU of the mirrored node, in millicores."""
         if self.is_whole:
             return len(self.nodes) * NODE_MILLIS - self.pods * POD_MILLIS
         return NODE_MILLIS - self.used[node]
 
-    def offers(self) -> dict[str, int]:
-        """What each of the root's nodes should offer now."""
-        return {self.mirror(node): self.left(node) for node in self.nodes}
+    def expected_cpu(self) -> dict[str, int]:
+        """Return the expected allocatable CPU by mirrored node."""
+        return {self.mirror(node): self.free_cpu(node) for node in self.nodes}
 
     def add_pod(self, node: str) -> Call:
         self.pods += 1
         self.used[node] += POD_MILLIS
-        return Call("POST", PODS, encoded(pod(f"pod-{self.pods:06d}", node)))
+        return Call("POST", PODS, encode(pod(f"pod-{self.pods:06d}", node)))
 
 
 @contextmanager
 def embedded_leaves(count: int, nodes: int, *, is_whole: bool = False) -> Iterator[list[Leaf]]:
-    """Each in a process of its own."""
+    """Start leaves on embedded servers, each in a process of its own."""
     with ExitStack() as stack:
         servers = [stack.enter_context(embedded(CONTROLLERS)) for _ in range(count)]
         yield [_leaf("leaf", number, server, nodes, is_whole) for number, server in enumerate(servers)]
@@ -94,7 +94,7 @@ def real_leaves(count: int, nodes: int) -> Iterator[list[Leaf]]:
         yield [_leaf("real", number, server, nodes, False) for number, server in enumerate(servers)]
 
 
-def _leaf(word: str, number: int, server: Running, nodes: int, is_whole: bool) -> Leaf:
+def _leaf(word: str, number: int, server: RunningServer, nodes: int, is_whole: bool) -> Leaf:
     name = f"{word}-{number:02d}"
     return Leaf(name, server, tuple(f"{name}-node-{each:03d}" for each in range(nodes)), is_whole)
 
@@ -134,7 +134,7 @@ def cluster(leaf: Leaf) -> Object:
     }
 
 
-async def install(server: Running) -> None:
+async def install(server: RunningServer) -> None:
     client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
     try:
         await install_kinds(client, choose([names.CAPABILITY]), SystemClock())
@@ -142,18 +142,18 @@ async def install(server: Running) -> None:
         await client.close()
 
 
-async def fill(opened: aiohttp.ClientSession, leaf: Leaf, pods: int) -> None:
-    """Its nodes, and pods evenly on them."""
-    await send(opened, [Call("POST", NODES, encoded(leaf_node(each))) for each in leaf.nodes], IN_FLIGHT)
-    await send(opened, [leaf.add_pod(leaf.nodes[each % len(leaf.nodes)]) for each in range(pods)], IN_FLIGHT)
+async def fill(session: aiohttp.ClientSession, leaf: Leaf, pods: int) -> None:
+    """Create the leaf's nodes and spread pods evenly over them."""
+    await send_all(session, [Call("POST", NODES, encode(leaf_node(each))) for each in leaf.nodes], IN_FLIGHT)
+    await send_all(session, [leaf.add_pod(leaf.nodes[each % len(leaf.nodes)]) for each in range(pods)], IN_FLIGHT)
 
 
-async def join(opened: aiohttp.ClientSession, leaf: Leaf) -> None:
-    """Make it known to the root."""
-    await send(opened, [Call("POST", CLUSTERS, encoded(cluster(leaf)))], 1)
+async def join(session: aiohttp.ClientSession, leaf: Leaf) -> None:
+    """Create the leaf's Cluster on the root."""
+    await send_all(session, [Call("POST", CLUSTERS, encode(cluster(leaf)))], 1)
 
 
-# what is seen
+# observation
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -179,64 +179,64 @@ class _List(msgspec.Struct):
     items: list[_Node] = []
 
 
-class Shown:
-    """What the nodes of the root offer, in thousandths of a CPU, and when that was first seen."""
+class MirroredCpu:
+    """The history of allocatable CPU of the root's nodes, in millicores."""
 
     def __init__(self) -> None:
         self.history: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def see(self, node: str, millis: int, at: float) -> None:
         known = self.history[node]
         if not known or known[-1][1] != millis:
             known.append((at, millis))
-            self._news.set()
+            self._changed.set()
 
     def current(self, node: str) -> int | None:
         known = self.history.get(node)
         return known[-1][1] if known else None
 
-    def reached(self, node: str, millis: int, since: float) -> float | None:
-        """When the node was first seen after `since` to offer no more than this; None before."""
+    def time_reached(self, node: str, millis: int, since: float) -> float | None:
+        """Return the first time after `since` at which the node had at most this CPU; None if never."""
         return next((at for at, shown in self.history[node] if at >= since and shown <= millis), None)
 
-    def changes(self, node: str, since: float) -> list[float]:
-        """When its sum changed, after `since`."""
+    def change_times(self, node: str, since: float) -> list[float]:
+        """Return the times after `since` at which the node's CPU changed."""
         return [at for at, _ in self.history[node] if at >= since]
 
-    async def show(self, wanted: dict[str, int], seconds: float = PATIENCE_SECONDS) -> None:
-        """Until every one of these nodes offers what it should."""
+    async def wait_for(self, wanted: dict[str, int], seconds: float = TIMEOUT_SECONDS) -> None:
+        """Wait until all nodes have the wanted CPU."""
         missing = dict(wanted)
         try:
             async with asyncio.timeout(seconds):
                 while missing := {node: free for node, free in missing.items() if self.current(node) != free}:
-                    self._news.clear()
-                    await self._news.wait()
+                    self._changed.clear()
+                    await self._changed.wait()
         except TimeoutError:
             node, free = next(iter(missing.items()))
-            found = f"{node} offers {self.current(node)}m CPU and should offer {free}m"
-            raise RuntimeError(f"{len(missing)} nodes do not show what their leaves have: {found}") from None
+            found = f"{node} has CPU {self.current(node)}, want {free} millicores"
+            raise RuntimeError(f"{len(missing)} nodes do not mirror their leaves: {found}") from None
 
 
 @asynccontextmanager
-async def watching(opened: aiohttp.ClientSession) -> AsyncIterator[Shown]:
-    """Another watcher of the root's nodes. A watch that breaks goes on where it was."""
-    shown = Shown()
-    async with opened.get(NODES) as answer:
+async def watch_mirrors(session: aiohttp.ClientSession) -> AsyncIterator[MirroredCpu]:
+    """Watch the root's nodes. A closed watch resumes at the last version."""
+    shown = MirroredCpu()
+    async with session.get(NODES) as answer:
         listed = msgspec.json.decode(await answer.read(), type=_List)
     for each in listed.items:
         _see(shown, each)
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(_watch(opened, listed.metadata.resource_version, shown))
+        task = tasks.create_task(_watch(session, listed.metadata.resource_version, shown))
         yield shown
         task.cancel()
 
 
-async def _watch(opened: aiohttp.ClientSession, version: str, shown: Shown) -> None:
+async def _watch(session: aiohttp.ClientSession, version: str, shown: MirroredCpu) -> None:
     decode = msgspec.json.Decoder(_Event).decode
     while True:
         query = {"watch": "true", "resourceVersion": version}
-        async with opened.get(NODES, params=query, timeout=aiohttp.ClientTimeout(total=None)) as answer:
+        async with session.get(NODES, params=query, timeout=aiohttp.ClientTimeout(total=None)) as answer:
             answer.raise_for_status()
             framer = LineFramer()
             async for chunk in answer.content.iter_any():
@@ -246,7 +246,7 @@ async def _watch(opened: aiohttp.ClientSession, version: str, shown: Shown) -> N
                     _see(shown, node)
 
 
-def _see(shown: Shown, node: _Node) -> None:
+def _see(shown: MirroredCpu, node: _Node) -> None:
     cpu = node.status.allocatable.get("cpu")
     if cpu is not None:
         shown.see(node.metadata.name, parse(cpu).milli(), time.perf_counter())

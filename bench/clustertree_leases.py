@@ -1,8 +1,8 @@
-"""The lease loop and its ceiling: the same leases of the same server, renewed by the loop and patched raw.
+"""The lease loop and its ceiling: the same leases on the same server, renewed by the loop and patched raw.
 
-The loop runs as in the operator, but for what it is told: one leaf, whose nodes are as many as the leases. A round is
-measured from its first request to its last answer; the round before it is for making the leases and learning their
-versions. The leaf that is probed is the server itself.
+The loop runs as in the operator, with the input of one leaf whose nodes are as many as the leases. A round is measured
+from its first request to its last response; the round before it creates the leases and learns their versions. The
+probed leaf is the server itself.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import uvloop
 
 from bench.harness import Numbers
-from bench.load import MERGE, Call, encoded, send, session
-from bench.servers import Running
+from bench.load import MERGE, Call, connect, encode, send_all
+from bench.servers import RunningServer
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, NodeLeaseInput
 from nodeyard.capabilities.clustertree.leases.keeper import IN_FLIGHT
@@ -37,17 +37,17 @@ CPU_PER_RENEWAL = "CPU per renewal, ms"
 ROUND_SECONDS = 60.0
 
 
-def by_loop(server: Running, leases: int) -> Numbers:
-    """On the kind of event loop that the lease thread has."""
-    return asyncio.run(_by_loop(server, leases))
+def renew_by_loop(server: RunningServer, leases: int) -> Numbers:
+    """Renew with the lease loop, on the event loop type of the lease thread."""
+    return asyncio.run(_renew_by_loop(server, leases))
 
 
-def raw(server: Running, leases: int) -> Numbers:
-    return uvloop.run(_raw(server, leases))
+def renew_raw(server: RunningServer, leases: int) -> Numbers:
+    return uvloop.run(_renew_raw(server, leases))
 
 
 class Stopwatch:
-    """Told of every answer; times so many patches from the moment on that it is armed."""
+    """Observes all responses; once armed, measures the wanted number of patches."""
 
     def __init__(self, wanted: int) -> None:
         self.is_armed = False
@@ -61,7 +61,7 @@ class Stopwatch:
         if not self.is_armed or verb != "patch" or self.is_done.is_set():
             return
         if code != 200:
-            raise RuntimeError(f"a renewal was answered {code}")
+            raise RuntimeError(f"a lease renewal failed with status {code}")
         now = time.perf_counter()
         if self._count == 0:
             self._began, self._cpu = now - seconds, time.process_time()
@@ -71,40 +71,40 @@ class Stopwatch:
             self.is_done.set()
 
 
-async def _by_loop(server: Running, leases: int) -> Numbers:
-    briefs, stopped, watch = LoopInputs(), asyncio.Event(), Stopwatch(leases)
+async def _renew_by_loop(server: RunningServer, leases: int) -> Numbers:
+    inputs, stopped, stopwatch = LoopInputs(), asyncio.Event(), Stopwatch(leases)
     nodes = tuple(NodeLeaseInput(name, "", True) for name in lease_names(leases))
-    briefs.put("leaf", LeaseInput("leaf", server.kubeconfig.read_bytes(), nodes))
+    inputs.put("leaf", LeaseInput("leaf", server.kubeconfig.read_bytes(), nodes))
 
     def publish(name: str, value: Any, keys: Iterable[str] = ()) -> None:
         if value is not None and value.failed:
             raise RuntimeError(f"{name}: {len(value.failed)} leases were not renewed: {value.failed[0][1]}")
-        watch.is_armed = True
+        stopwatch.is_armed = True
 
-    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])), observe=watch.observe)
-    with briefs.listening() as changed:
-        context = LoopContext(client, lambda _key: ALWAYS, SystemClock(), stopped, _NO_VIEW, publish, changed, briefs)
+    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])), observe=stopwatch.observe)
+    with inputs.listening() as changed:
+        context = LoopContext(client, lambda _key: ALWAYS, SystemClock(), stopped, _NO_VIEW, publish, changed, inputs)
         task = asyncio.create_task(renew(context))
         try:
             async with asyncio.timeout(ROUND_SECONDS):
-                await watch.is_done.wait()
+                await stopwatch.is_done.wait()
         finally:
             stopped.set()
             await task
             await client.close()
-    return watch.numbers
+    return stopwatch.numbers
 
 
 _NO_VIEW: Any = None
 
 
-async def _raw(server: Running, leases: int) -> Numbers:
+async def _renew_raw(server: RunningServer, leases: int) -> Numbers:
     query = f"?fieldManager={names.MANAGER}&fieldValidation=Strict"
-    body = encoded({"spec": {"renewTime": format_rfc3339_micro(datetime.now(UTC))}})
+    body = encode({"spec": {"renewTime": format_rfc3339_micro(datetime.now(UTC))}})
     calls = [Call("PATCH", f"{LEASES.path(LEASE_NAMESPACE, name)}{query}", body, MERGE) for name in lease_names(leases)]
-    async with session(server.target, IN_FLIGHT) as opened:
+    async with connect(server.target, IN_FLIGHT) as session:
         before = time.process_time()
-        seconds = await send(opened, calls, IN_FLIGHT)
+        seconds = await send_all(session, calls, IN_FLIGHT)
         return _numbers(leases, seconds, time.process_time() - before)
 
 

@@ -1,8 +1,7 @@
-"""How things are measured here: contestants take turns, rounds repeat, the median counts, ratios are the claim.
+"""The benchmark harness: contestants run in turns for several rounds, and the medians are compared.
 
-A benchmark is a set of contestants that do the same work and report numbers under the same names. What an issue
-requires is a `Requirement` on the ratio of two contestants' medians, or on one contestant's number; a run that misses
-one exits non-zero. Absolute figures are shown for orientation; they are this machine's, not a promise.
+All contestants of a benchmark do the same work and report the same metrics. A `Requirement` bounds the ratio of two
+contestants' medians, or one contestant's median. Absolute numbers depend on the machine and are only for orientation.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Numbers = dict[str, float]
 
 @dataclass(frozen=True)
 class Contestant:
-    """Does the work once and says what it measured."""
+    """One way to do the work. `run` does it once and returns the metrics."""
 
     name: str
     run: Callable[[], Numbers]
@@ -26,7 +25,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Requirement:
-    """`numerator / denominator` of one metric lies within bounds; without a denominator the number itself does."""
+    """Bounds on `numerator / denominator` of one metric, or on the numerator alone if there is no denominator."""
 
     metric: str
     numerator: str
@@ -50,13 +49,13 @@ class Requirement:
 
 @dataclass
 class Result:
-    """All rounds of one benchmark."""
+    """The metrics of all rounds of one benchmark."""
 
     name: str
     rounds: dict[str, list[Numbers]] = field(default_factory=dict)
     requirements: Sequence[Requirement] = ()
     notes: Sequence[str] = ()
-    """What stands below the table: figures of others, which are not measured here."""
+    """Text below the table, such as numbers quoted from another run."""
 
     def medians(self) -> dict[str, Numbers]:
         return {
@@ -65,7 +64,7 @@ class Result:
         }
 
     def spread(self, contestant: str, metric: str) -> float:
-        """(largest - smallest) / median."""
+        """Return (largest - smallest) / median."""
         values = [numbers[metric] for numbers in self.rounds[contestant]]
         middle = statistics.median(values)
         return (max(values) - min(values)) / middle if middle else 0.0
@@ -81,11 +80,11 @@ class Result:
     def markdown(self) -> str:
         medians = self.medians()
         contestants = list(medians)
-        metrics = list(medians[contestants[0]])
+        metrics, rounds = list(medians[contestants[0]]), len(self.rounds[contestants[0]])
         lines = [
             f"### {self.name}",
             "",
-            _told(len(self.rounds[contestants[0]])),
+            "One round." if rounds == 1 else f"Medians of {rounds} rounds, ± half the range.",
             "",
             f"| | {' | '.join(contestants)} |" + (" ratio |" if len(contestants) == 2 else ""),
             f"|---|{'--:|' * (len(contestants) + (len(contestants) == 2))}",
@@ -111,30 +110,26 @@ class Result:
         (folder / f"{self.name}.md").write_text(self.markdown())
 
 
-def _told(rounds: int) -> str:
-    return "One round." if rounds == 1 else f"Medians of {rounds} rounds, ± half of what lay between the extremes."
-
-
-def compete(
+def compare(
     name: str,
     contestants: Sequence[Contestant],
     *,
     requirements: Iterable[Requirement] = (),
     rounds: int = 3,
     warm_up: bool = True,
-    say: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> Result:
-    """Every contestant once to warm up, then in turns, the order reversed each round so that none always goes first."""
+    """Run every contestant once to warm up, then in turns. The order alternates, so that none always goes first."""
     result = Result(name, {contestant.name: [] for contestant in contestants}, tuple(requirements))
     if warm_up:
         for contestant in contestants:
-            say(f"{name}: warming up {contestant.name}")
+            log(f"{name}: warming up {contestant.name}")
             contestant.run()
     for number in range(rounds):
         order = contestants if number % 2 == 0 else list(reversed(contestants))
         for contestant in order:
             numbers = contestant.run()
             shown = ", ".join(f"{metric} {value:,.1f}" for metric, value in numbers.items())
-            say(f"{name}: round {number + 1} {contestant.name}: {shown}")
+            log(f"{name}: round {number + 1} {contestant.name}: {shown}")
             result.rounds[contestant.name].append(numbers)
     return result

@@ -3,10 +3,10 @@
     python -m bench.hostile_leaves [--leaves 4] [--seconds 30] [--mode watch|list|malformed]
         [--memory 1024]
 
-The operator is a process of its own on an embedded server. Each leaf answers like an API server and then never stops:
-`watch` sends ever new nodes and pods in its watches, `list` sends pages without end, `malformed` objects that do not
-decode. `--memory` is the limit, in MiB, that the operator takes for its container's. Prints the operator's resident
-memory every second, and how much it grew.
+The operator runs in a process of its own on an embedded server. Each leaf answers like an API server, then floods:
+`watch` sends endless new nodes and pods in watches, `list` endless pages, `malformed` objects that do not decode.
+`--memory` is the container limit that the operator sees, in MiB. Prints the operator's resident memory every second,
+and the peak.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nodeyard.cli import main
 main()
 """
 CHUNK = 20
-"""Events in one write: what is measured is the reader."""
+"""Events per write, because the reader is measured."""
 RESOURCES = [{"name": "nodes", "kind": "Node"}, {"name": "pods", "kind": "Pod", "namespaced": True}]
 BOOKMARK = {
     "type": "BOOKMARK",
@@ -61,7 +61,7 @@ class Leaf(BaseHTTPRequestHandler):
             self._answer(self._answers().get(path, {}))
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _answers(self) -> dict[str, Any]:
         resources = [{**each, "verbs": ["get", "list", "watch"]} for each in RESOURCES]
@@ -120,7 +120,7 @@ def kubeconfig(port: int) -> str:
 
 
 def resident(pid: int) -> float:
-    """MiB."""
+    """Return the resident memory in MiB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmRSS"))) / 1024
 
@@ -150,7 +150,7 @@ def main(leaves: int, seconds: int, mode: str, memory: int) -> None:
                 time.sleep(1)
                 sizes.append(resident(operator.pid))
                 print(f"{second + 1:3d} s  {sizes[-1]:7.0f} MiB", flush=True)
-            print(f"before {before:.0f} MiB, most {max(sizes):.0f} MiB, at the end {sizes[-1]:.0f} MiB")
+            print(f"before {before:.0f} MiB, peak {max(sizes):.0f} MiB, end {sizes[-1]:.0f} MiB")
             for number in range(leaves):
                 found = server.rest.get(f"{CLUSTERS}/leaf-{number}")
                 conditions = found.get("status", {}).get("conditions", [])

@@ -1,4 +1,4 @@
-"""Load on an API server: many requests, a fixed number in flight, nothing else."""
+"""Sends requests to an API server, a fixed number in flight."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MERGE = "application/merge-patch+json"
 
 @dataclass(frozen=True)
 class Target:
-    """Where, and as whom."""
+    """URL, CA certificate and token of an API server."""
 
     url: str
     authority: bytes
@@ -34,43 +34,43 @@ class Call:
 
 
 @asynccontextmanager
-async def session(target: Target, connections: int) -> AsyncIterator[aiohttp.ClientSession]:
+async def connect(target: Target, connections: int) -> AsyncIterator[aiohttp.ClientSession]:
     trust = ssl.create_default_context(cadata=target.authority.decode())
     connector = aiohttp.TCPConnector(ssl=trust, limit=connections)
     headers = {"Authorization": f"Bearer {target.token}", "Accept-Encoding": "identity"}
     async with aiohttp.ClientSession(
         target.url, connector=connector, headers=headers, timeout=aiohttp.ClientTimeout(total=120)
-    ) as opened:
-        yield opened
+    ) as session:
+        yield session
 
 
-async def send(opened: aiohttp.ClientSession, calls: Iterable[Call], in_flight: int) -> float:
-    """All calls, `in_flight` at a time; the seconds it took. Any answer but success ends the benchmark."""
+async def send_all(session: aiohttp.ClientSession, calls: Iterable[Call], in_flight: int) -> float:
+    """Send all calls, `in_flight` at a time; return the seconds it took. An error response ends the benchmark."""
     pending = iter(calls)
 
     async def work() -> None:
         for call in pending:
-            await deliver(opened, call)
+            await send(session, call)
 
     began = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(in_flight)))
     return time.perf_counter() - began
 
 
-async def deliver(opened: aiohttp.ClientSession, call: Call) -> None:
+async def send(session: aiohttp.ClientSession, call: Call) -> None:
     headers = {"Content-Type": call.content_type} if call.body else {}
-    async with opened.request(call.method, call.path, data=call.body or None, headers=headers) as answer:
+    async with session.request(call.method, call.path, data=call.body or None, headers=headers) as answer:
         body = await answer.read()
         if answer.status >= 300:
             raise RuntimeError(f"{call.method} {call.path}: {answer.status} {body[:300]!r}")
 
 
 @asynccontextmanager
-async def watcher(opened: aiohttp.ClientSession, path: str) -> AsyncIterator[None]:
-    """Someone who watches, as there always is."""
+async def attach_watcher(session: aiohttp.ClientSession, path: str) -> AsyncIterator[None]:
+    """Keep a watch open, because a real server always has some."""
 
     async def watch() -> None:
-        async with opened.get(path, params={"watch": "true", "resourceVersion": "0"}) as answer:
+        async with session.get(path, params={"watch": "true", "resourceVersion": "0"}) as answer:
             async for _ in answer.content.iter_any():
                 pass
 
@@ -82,5 +82,5 @@ async def watcher(opened: aiohttp.ClientSession, path: str) -> AsyncIterator[Non
         await asyncio.gather(task, return_exceptions=True)
 
 
-def encoded(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     return json.dumps(value).encode()

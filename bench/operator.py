@@ -1,4 +1,4 @@
-"""The operator in a process of its own, as a user starts it: what it writes, what it counts, what it costs."""
+"""Runs the operator in a process of its own, and reads its writes, metrics, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.load import Call
 from bench.recorder import FLUSH_SECONDS
-from bench.replay import recorded
+from bench.replay import read_record
 from bench.servers import cpu_seconds
 from nodeyard.testing.ports import LOOPBACK, free_port
 from nodeyard.testing.processes import Process
@@ -31,7 +31,7 @@ class Counters:
         self._samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
     def total(self, name: str, without: Mapping[str, str] | None = None, **labels: str) -> float:
-        """The sum over the series with these labels, and without those."""
+        """Return the sum of all series with `labels`, except those with a label of `without`."""
         return sum(
             sample.value
             for sample in self._samples
@@ -42,7 +42,7 @@ class Counters:
 
     @property
     def writes(self) -> float:
-        """API writes but those that renew our own lease."""
+        """Return the number of API writes, except those of Leases."""
         ours = {"resource": "leases.coordination.k8s.io"}
         return sum(self.total("nodeyard_client_requests_total", ours, verb=verb) for verb in _WRITES)
 
@@ -65,10 +65,10 @@ class Operator:
         with urllib.request.urlopen(f"{self.address}/metrics", timeout=10) as answer:
             return Counters(answer.read().decode())
 
-    async def written(self) -> list[Call]:
-        """Everything up to now; the last of it is on its way to the file."""
+    async def recorded_writes(self) -> list[Call]:
+        """Return all writes so far. Waits until the recorder has flushed them."""
         await asyncio.sleep(2 * FLUSH_SECONDS)
-        return recorded(self.record)
+        return read_record(self.record)
 
     def cpu_seconds(self) -> float:
         return cpu_seconds([self.process.pid])
@@ -76,8 +76,8 @@ class Operator:
     def peak_mb(self) -> float:
         return peak_mb(self.process.pid)
 
-    def works(self) -> bool:
-        """Knows the fleet, and leads."""
+    def is_leading(self) -> bool:
+        """Return whether the caches are synced and the process is the leader."""
         if not self.process.is_alive():
             raise RuntimeError(f"the operator has ended:\n{self.process.tail()}")
         try:
@@ -88,22 +88,22 @@ class Operator:
 
 
 def peak_mb(process: int | None) -> float:
-    """The most that was ever resident."""
+    """Return the peak resident memory of a process."""
     status = Path(f"/proc/{process}/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
 @contextmanager
-def operator(kubeconfig: Path, folder: Path, capability: str = "spares") -> Iterator[Operator]:
-    """One capability without its webhooks, knowing the fleet and leading."""
+def run_operator(kubeconfig: Path, folder: Path, capability: str = "spares") -> Iterator[Operator]:
+    """Run one capability without webhooks; yields when its caches are synced and it leads."""
     address = f"{LOOPBACK}:{free_port()}"
     process = Process("operator", folder / "operator.log")
-    running = Operator(process, folder / "writes.jsonl", f"http://{address}")
+    operator = Operator(process, folder / "writes.jsonl", f"http://{address}")
     options = ["--kubeconfig", kubeconfig, "--capabilities", capability, "--leader-elect"]
     binds = ["--metrics-bind", address, "--health-bind", address, "--webhook-bind", "0"]
-    process.start([sys.executable, "-m", "bench.recorder", running.record, "run", *options, *binds])
+    process.start([sys.executable, "-m", "bench.recorder", operator.record, "run", *options, *binds])
     try:
-        until(running.works, "the operator leads", 60)
-        yield running
+        until(operator.is_leading, "the operator leads", 60)
+        yield operator
     finally:
         process.stop()

@@ -1,4 +1,4 @@
-"""The Go peer, nyallocator v1.2.3: built from its module where that can be had, else quoted and said to be so."""
+"""The Go peer, nyallocator v1.2.3: built from its module, or quoted from another run if it cannot be built."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nodeyard.testing import golang
 NAME = "nyallocator"
 MODULE = "github.com/cybozu-go/nyallocator"
 VERSION = "v1.2.3"
-PATIENCE_SECONDS = 300.0
-"""It is not waited for longer; what it has claimed by then counts."""
+TIMEOUT_SECONDS = 300.0
+"""The nodes that it has claimed by then count."""
 
 QUOTED = """\
 Quoted from another run, not measured here: nyallocator v1.2.3 on a kube-apiserver with 2 cores, 1,000 spares and 10 \
@@ -46,7 +46,7 @@ class Peer:
 
 
 def build(folder: Path, find: Callable[[Callable[[str], None]], golang.Go] = golang.find) -> Peer:
-    """Never raises for want of a network, a module or a toolchain: the other contestants do without it."""
+    """Build the peer. Without network, module or toolchain the result has the reason instead of a binary."""
     try:
         go = find(lambda _said: None)
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,14 +1,13 @@
-"""Pools on a real kube-apiserver with Cluster API's real definitions and none of its managers: what clusters cost.
+"""Pools on a real kube-apiserver with Cluster API's real CRDs and none of its controllers.
 
-cold        200 LatticeClusters of 10 pools, created at once. Beside the operator stands its ceiling: the very bodies it
-            sent, replayed raw at the same concurrency on a fresh server like the first, a namespace before what is in
-            it. The time is taken by another watcher of MachineDeployments, which both have alike, from the first
-            LatticeCluster (the first body) to the last MachineDeployment it sees whole.
-resync      the operator starts anew on what it made: every cluster is planned, nothing is written but its lease.
-one change  of one pool of all of them, in place: its MachineDeployment is written, its LatticeCluster's status, and
-            nothing else.
+cold        200 LatticeClusters of 10 pools, created at once. The operator is compared with its ceiling: its recorded
+            writes, replayed raw at the same concurrency on a fresh server. An independent watch on MachineDeployments
+            takes the time in both cases, from the first LatticeCluster (the first replayed write) to the last complete
+            MachineDeployment.
+resync      the operator restarts on what it generated: it plans every cluster and writes nothing but its Lease.
+one change  to one pool, in place: it writes that MachineDeployment, the LatticeCluster's status, and nothing else.
 
-Admission webhooks are off: the server of the ceiling has none.
+Admission webhooks are off, because the ceiling's server has none.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from typing import Any
 import aiohttp
 
 from bench import pools_fleet as fleet
-from bench.harness import Contestant, Numbers, Requirement, Result, compete
-from bench.load import Call, session
-from bench.operator import Operator, operator
+from bench.harness import Contestant, Numbers, Requirement, Result, compare
+from bench.load import Call, connect
+from bench.operator import Operator, run_operator
 from bench.pools_fleet import Cost
-from bench.replay import replayer, unbound
-from bench.servers import Running, cpu_seconds, real
+from bench.replay import drop_preconditions, replayer
+from bench.servers import RunningServer, cpu_seconds, real
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.pools import names
 
@@ -39,7 +38,7 @@ OPERATOR = "operator"
 CEILING = "ceiling"
 CLUSTERS, POOLS = 200, 10
 ROUNDS = 3
-PATIENCE_SECONDS = 900.0
+TIMEOUT_SECONDS = 900.0
 
 SECONDS = "seconds until all pools are applied"
 WRITES = "writes"
@@ -58,12 +57,12 @@ RESYNC_CPU = "CPU seconds of a start and its resync"
 
 @dataclass(frozen=True)
 class Change:
-    """Of one pool, and how many writes of its MachineDeployment that is worth."""
+    """A change of one pool, and the number of writes of its MachineDeployment that it should cause."""
 
     name: str
     cluster: int
     fields: Mapping[str, Any]
-    worth: int
+    expected_writes: int
 
     @property
     def own(self) -> str:
@@ -75,9 +74,9 @@ class Change:
 
 
 POOL = 1
-"""The one that is changed."""
+"""Number of the changed pool."""
 SCALED, BARE = 0, 1
-"""The cluster whose control plane has come up, and one that has none yet."""
+"""Numbers of a cluster with an initialized control plane, and of one without."""
 CHANGES = (
     Change("label", BARE, {"labels": {fleet.IN_PLACE: "second"}}, 1),
     Change("displayName", BARE, {"displayName": "Another"}, 0),
@@ -87,7 +86,7 @@ CHANGES = (
 
 def run(clusters: int = CLUSTERS, pools: int = POOLS, rounds: int = ROUNDS) -> Iterator[Result]:
     size, sent = Size(clusters, pools), Sent()
-    yield compete(
+    yield compare(
         f"pools-cold-{clusters}x{pools}",
         [
             Contestant(OPERATOR, lambda: asyncio.run(_generate(size, sent))),
@@ -97,14 +96,17 @@ def run(clusters: int = CLUSTERS, pools: int = POOLS, rounds: int = ROUNDS) -> I
         rounds=rounds,
         warm_up=False,
     )
-    yield compete(
+    yield compare(
         "pools-changes",
         [Contestant(OPERATOR, lambda: asyncio.run(_change(size)))],
         requirements=[
             Requirement(RESYNC_WRITES, OPERATOR, at_most=0),
             Requirement(RESYNC_PLANS, OPERATOR, at_least=clusters),
             *(Requirement(each.others, OPERATOR, at_most=0) for each in CHANGES),
-            *(Requirement(each.own, OPERATOR, at_least=each.worth, at_most=each.worth) for each in CHANGES),
+            *(
+                Requirement(each.own, OPERATOR, at_least=each.expected_writes, at_most=each.expected_writes)
+                for each in CHANGES
+            ),
         ],
         rounds=1,
         warm_up=False,
@@ -123,62 +125,62 @@ class Size:
 
 @dataclass
 class Sent:
-    """What the operator wrote when it last started from nothing."""
+    """The operator's writes of the latest cold start."""
 
     calls: Sequence[Call] = field(default_factory=list)
 
 
-# one run of each
+# runs
 
 
 async def _generate(size: Size, sent: Sent) -> Numbers:
-    async with _server() as (server, opened):
-        with _operator(server) as running:
-            async with fleet.applied(opened) as applied:
+    async with _server() as (server, session):
+        with _run_operator(server) as operator:
+            async with fleet.observe_applied(session) as applied:
                 server_cpu = cpu_seconds(server.processes)
-                cpu, began = running.cpu_seconds(), time.perf_counter()
-                await fleet.ask(opened, size.clusters, size.pools)
-                ended = await applied.reach(size.all_pools, PATIENCE_SECONDS)
+                cpu, began = operator.cpu_seconds(), time.perf_counter()
+                await fleet.create_clusters(session, size.clusters, size.pools)
+                ended = await applied.wait_for(size.all_pools, TIMEOUT_SECONDS)
                 server_cpu = cpu_seconds(server.processes) - server_cpu
-            await _settle(opened, running, size)
-            cpu, peak = running.cpu_seconds() - cpu, running.peak_mb()
-            sent.calls = await running.written()
+            await _wait_until_idle(session, operator, size)
+            cpu, peak = operator.cpu_seconds() - cpu, operator.peak_mb()
+            sent.calls = await operator.recorded_writes()
     return _numbers(ended - began, sent.calls, size) | {CPU: cpu, SERVER_CPU: server_cpu, MEMORY: peak}
 
 
 async def _replay(size: Size, sent: Sent) -> Numbers:
-    calls = list(map(unbound, sent.calls))
-    async with _server() as (server, opened):
-        await fleet.ask(opened, size.clusters, size.pools)
+    calls = list(map(drop_preconditions, sent.calls))
+    async with _server() as (server, session):
+        await fleet.create_clusters(session, size.clusters, size.pools)
         with replayer() as replay:
-            async with fleet.applied(opened) as applied:
+            async with fleet.observe_applied(session) as applied:
                 server_cpu = cpu_seconds(server.processes)
                 replayed = await asyncio.to_thread(replay, server.target, calls, IN_FLIGHT)
-                ended = await applied.reach(size.all_pools, PATIENCE_SECONDS)
+                ended = await applied.wait_for(size.all_pools, TIMEOUT_SECONDS)
                 server_cpu = cpu_seconds(server.processes) - server_cpu
     cost = {CPU: replayed.cpu_seconds, SERVER_CPU: server_cpu, MEMORY: replayed.peak_mb}
     return _numbers(ended - replayed.began, calls, size) | cost
 
 
 async def _change(size: Size) -> Numbers:
-    async with _server() as (server, opened):
-        with _operator(server) as running:
-            await fleet.ask(opened, size.clusters, size.pools)
-            await _settle(opened, running, size)
-        with _operator(server) as running:
-            numbers = await _resync(opened, running, size)
-            await fleet.initialize(opened, SCALED)
-            await _settle(opened, running, size, lambda: fleet.are_scaled(opened, SCALED, size.pools))
+    async with _server() as (server, session):
+        with _run_operator(server) as operator:
+            await fleet.create_clusters(session, size.clusters, size.pools)
+            await _wait_until_idle(session, operator, size)
+        with _run_operator(server) as operator:
+            numbers = await _resync(session, operator, size)
+            await fleet.initialize(session, SCALED)
+            await _wait_until_idle(session, operator, size, lambda: fleet.are_scaled(session, SCALED, size.pools))
             for change in CHANGES:
-                numbers |= await _cost(opened, running, size, change)
-            return numbers | {MEMORY: running.peak_mb()}
+                numbers |= await _cost(session, operator, size, change)
+            return numbers | {MEMORY: operator.peak_mb()}
 
 
-async def _cost(opened: aiohttp.ClientSession, running: Operator, size: Size, change: Change) -> Numbers:
-    known = len(await running.written())
-    await fleet.change(opened, change.cluster, POOL, change.fields)
-    await _settle(opened, running, size)
-    cost = Cost.of((await running.written())[known:], change.cluster, POOL)
+async def _cost(session: aiohttp.ClientSession, operator: Operator, size: Size, change: Change) -> Numbers:
+    known = len(await operator.recorded_writes())
+    await fleet.change(session, change.cluster, POOL, change.fields)
+    await _wait_until_idle(session, operator, size)
+    cost = Cost.of((await operator.recorded_writes())[known:], change.cluster, POOL)
     return {
         change.own: cost.pool,
         f"{change.name}: status writes": cost.statuses,
@@ -187,47 +189,47 @@ async def _cost(opened: aiohttp.ClientSession, running: Operator, size: Size, ch
     }
 
 
-async def _resync(opened: aiohttp.ClientSession, running: Operator, size: Size) -> Numbers:
-    """It has just started: all that it knows is what it was told."""
-    await _settle(opened, running, size)
-    counters = running.counters()
-    return {RESYNC_WRITES: counters.writes, RESYNC_PLANS: counters.plans, RESYNC_CPU: running.cpu_seconds()}
+async def _resync(session: aiohttp.ClientSession, operator: Operator, size: Size) -> Numbers:
+    """Measure the first plans of a restarted operator."""
+    await _wait_until_idle(session, operator, size)
+    counters = operator.counters()
+    return {RESYNC_WRITES: counters.writes, RESYNC_PLANS: counters.plans, RESYNC_CPU: operator.cpu_seconds()}
 
 
-# around them
+# setup
 
 
 @asynccontextmanager
-async def _server() -> AsyncIterator[tuple[Running, aiohttp.ClientSession]]:
-    """A fresh one that knows the kinds and has none of them."""
+async def _server() -> AsyncIterator[tuple[RunningServer, aiohttp.ClientSession]]:
+    """Start a server with the CRDs installed."""
     with real() as server:
-        print("pools: installing definitions on a server", file=sys.stderr)
+        print("pools: installing CRDs", file=sys.stderr)
         await fleet.install(server)
-        async with session(server.target, fleet.IN_FLIGHT + 8) as opened:
-            yield server, opened
+        async with connect(server.target, fleet.IN_FLIGHT + 8) as session:
+            yield server, session
 
 
 @contextmanager
-def _operator(server: Running) -> Iterator[Operator]:
+def _run_operator(server: RunningServer) -> Iterator[Operator]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        operator(server.kubeconfig, Path(folder), names.CAPABILITY) as running,
+        run_operator(server.kubeconfig, Path(folder), names.CAPABILITY) as operator,
     ):
-        yield running
+        yield operator
 
 
 async def _true() -> bool:
     return True
 
 
-async def _settle(
-    opened: aiohttp.ClientSession, running: Operator, size: Size, is_done: Callable[[], Awaitable[bool]] = _true
+async def _wait_until_idle(
+    session: aiohttp.ClientSession, operator: Operator, size: Size, is_done: Callable[[], Awaitable[bool]] = _true
 ) -> None:
-    """Until every cluster was planned and reports on its spec, and a second has passed without a write or a plan."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    """Wait until all clusters are planned and their status is current, and a second passes without a write or plan."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         before = (-1.0, -1.0)
         while True:
-            counters, reported = running.counters(), await fleet.reported(opened)
+            counters, reported = operator.counters(), await fleet.count_reported(session)
             current = (counters.writes, counters.plans)
             if reported == size.clusters <= counters.plans and current == before and await is_done():
                 return
@@ -236,7 +238,7 @@ async def _settle(
 
 
 def _numbers(seconds: float, calls: Sequence[Call], size: Size) -> Numbers:
-    counted = fleet.by_resource(calls)
+    counted = fleet.count_by_resource(calls)
     return {
         SECONDS: seconds,
         WRITES: len(calls),

@@ -1,4 +1,4 @@
-"""The clusters that pools is measured on: LatticeClusters, Cluster API's kinds without managers, and who watches."""
+"""The fleet of the pools benchmark: LatticeClusters, and Cluster API's CRDs without its controllers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from bench.load import MERGE, Call, encoded, send
+from bench.load import MERGE, Call, encode, send_all
+from bench.observer import ObservedMetadata, Observer, observe
 from bench.replay import EVENTS, object_of
-from bench.servers import Running
-from bench.sightings import Seen, Sightings, sightings
+from bench.servers import RunningServer
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.client.api import Client
@@ -31,14 +31,14 @@ SOURCES = ("cluster-api", "kubeadm-bootstrap", "kubeadm-control-plane", "docker"
 CLUSTERS = f"/apis/{names.API_VERSION}/{names.CLUSTER_PLURAL}"
 DEPLOYMENTS = f"/apis/{names.CAPI_API_VERSION}/machinedeployments"
 IN_PLACE = "node-restriction.kubernetes.io/tier"
-"""A label that Cluster API brings to nodes that exist."""
+"""A label that Cluster API propagates to existing nodes."""
 
 
-# what there is
+# objects
 
 
-async def install(server: Running) -> None:
-    """The real definitions, Cluster API's and ours."""
+async def install(server: RunningServer) -> None:
+    """Install the CRDs of Cluster API and of pools."""
     target = server.target
     definitions = [_unconverted(each) for each in third_party_crds.definitions(*SOURCES)]
     third_party_crds.install(Rest(target.url, target.authority, target.token), definitions, timeout=120)
@@ -50,7 +50,7 @@ async def install(server: Running) -> None:
 
 
 def _unconverted(definition: Object) -> Object:
-    """Nobody is there to convert; everything is written in the version that is stored."""
+    """Remove the conversion webhook; everything is written in the storage version."""
     return {**definition, "spec": {**definition["spec"], "conversion": {"strategy": "None"}}}
 
 
@@ -63,7 +63,7 @@ def pool_name(number: int) -> str:
 
 
 def lattice_cluster(number: int, pools: int) -> Object:
-    """None is ever pivoted; the numbers of a cluster are set when its control plane has come up."""
+    """Build a LatticeCluster that is never pivoted. Replicas are set once its control plane is initialized."""
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.CLUSTER_KIND,
@@ -85,40 +85,40 @@ def _pool(number: int) -> Object:
     }
 
 
-async def ask(opened: aiohttp.ClientSession, clusters: int, pools: int) -> None:
-    calls = [Call("POST", CLUSTERS, encoded(lattice_cluster(number, pools))) for number in range(clusters)]
-    await send(opened, calls, IN_FLIGHT)
+async def create_clusters(session: aiohttp.ClientSession, clusters: int, pools: int) -> None:
+    calls = [Call("POST", CLUSTERS, encode(lattice_cluster(number, pools))) for number in range(clusters)]
+    await send_all(session, calls, IN_FLIGHT)
 
 
-async def initialize(opened: aiohttp.ClientSession, number: int) -> None:
-    """What Cluster API's managers would say of a control plane that has come up."""
+async def initialize(session: aiohttp.ClientSession, number: int) -> None:
+    """Report the control plane as initialized, as Cluster API's controllers would."""
     name = cluster_name(number)
     path = f"/apis/{names.CAPI_API_VERSION}/namespaces/{names.namespace(name)}/clusters/{name}/status"
-    body = encoded({"status": {"initialization": {"controlPlaneInitialized": True}}})
-    await send(opened, [Call("PATCH", path, body, MERGE)], 1)
+    body = encode({"status": {"initialization": {"controlPlaneInitialized": True}}})
+    await send_all(session, [Call("PATCH", path, body, MERGE)], 1)
 
 
-async def change(opened: aiohttp.ClientSession, number: int, pool: int, fields: Mapping[str, Any]) -> None:
-    """Change fields of one pool, as a person does."""
-    body = encoded({"spec": {"nodes": {"workerPools": {pool_name(pool): fields}}}})
-    await send(opened, [Call("PATCH", cluster_path(number), body, MERGE)], 1)
+async def change(session: aiohttp.ClientSession, number: int, pool: int, fields: Mapping[str, Any]) -> None:
+    """Patch fields of one pool."""
+    body = encode({"spec": {"nodes": {"workerPools": {pool_name(pool): fields}}}})
+    await send_all(session, [Call("PATCH", cluster_path(number), body, MERGE)], 1)
 
 
-# what is seen
+# observation
 
 
-def applied(opened: aiohttp.ClientSession) -> AbstractAsyncContextManager[Sightings]:
-    """Another watcher, of MachineDeployments: when each was first seen whole, its number taken over."""
-    return sightings(opened, DEPLOYMENTS, _is_whole)
+def observe_applied(session: aiohttp.ClientSession) -> AbstractAsyncContextManager[Observer]:
+    """Note when each MachineDeployment is complete: its replicas are owned too."""
+    return observe(session, DEPLOYMENTS, _is_whole)
 
 
-def _is_whole(seen: Seen) -> bool:
+def _is_whole(seen: ObservedMetadata) -> bool:
     return any(each.manager == names.REPLICAS_MANAGER for each in seen.managed_fields)
 
 
-async def reported(opened: aiohttp.ClientSession) -> int:
-    """How many clusters have a status that is about their spec as it is."""
-    async with opened.get(CLUSTERS) as answer:
+async def count_reported(session: aiohttp.ClientSession) -> int:
+    """Return the number of clusters whose status is current (observedGeneration)."""
+    async with session.get(CLUSTERS) as answer:
         listed = msgspec.json.decode(await answer.read())
     return sum(_is_reported(item) for item in listed["items"])
 
@@ -127,14 +127,14 @@ def _is_reported(cluster: Object) -> bool:
     return bool(cluster.get("status", {}).get("observedGeneration") == cluster["metadata"]["generation"])
 
 
-async def are_scaled(opened: aiohttp.ClientSession, number: int, pools: int) -> bool:
-    """Whether every pool of the cluster has its number."""
-    async with opened.get(deployment_path(number, 0).rpartition("/")[0]) as answer:
+async def are_scaled(session: aiohttp.ClientSession, number: int, pools: int) -> bool:
+    """Return whether every pool of the cluster has replicas."""
+    async with session.get(deployment_path(number, 0).rpartition("/")[0]) as answer:
         listed = msgspec.json.decode(await answer.read())
     return sum(bool(item["spec"]["replicas"]) for item in listed["items"]) == pools
 
 
-# what was written
+# writes
 
 
 def cluster_path(number: int) -> str:
@@ -147,8 +147,8 @@ def deployment_path(number: int, pool: int) -> str:
     return f"/apis/{names.CAPI_API_VERSION}/namespaces/{names.namespace(cluster)}/machinedeployments/{deployment}"
 
 
-def by_resource(calls: Sequence[Call]) -> Counter[str]:
-    """How many writes of each resource, parts of objects apart: `machinedeployments`, `latticeclusters/status`."""
+def count_by_resource(calls: Sequence[Call]) -> Counter[str]:
+    """Count writes by resource and subresource: `machinedeployments`, `latticeclusters/status`."""
     return Counter(_resource(call) for call in calls)
 
 
@@ -160,15 +160,15 @@ def _resource(call: Call) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the change of one pool was written for."""
+    """Number of writes by purpose, after a change of one pool."""
 
     pool: int
-    """Its MachineDeployment."""
+    """Writes of its MachineDeployment."""
     statuses: int
-    """Of its LatticeCluster."""
+    """Status writes of its LatticeCluster."""
     events: int
     others: int
-    """Any other object."""
+    """Writes of any other object."""
 
     @staticmethod
     def of(calls: Sequence[Call], number: int, pool: int) -> Cost:

@@ -1,15 +1,14 @@
-"""Profiles on a real kube-apiserver: what the edit of a role costs, and what that of a node does.
+"""Profiles on a real kube-apiserver: cost of editing a node and of editing a role.
 
-node edit   nodes choose another profile for themselves, one after another, in a fleet of 1,000 and then of 5,000: the
-            work for one must not grow with the fleet. Medians of three series of edits.
-role edit   one of 20 roles of 5,000 nodes chooses another profile, all of which may be disturbed at once: one write for
-            each concerned node's service object, configuration and status, none for the other nodes. Beside the
-            operator stands its ceiling: the very bodies it sent, replayed raw at the same concurrency on the same
-            objects, which were brought back before. The time is taken by another watcher of nodes, which both have
-            alike, from the edit (the first body) to the last status it sees: on the way there and on the way back, and
-            the mean of both counts.
+node edit   single nodes choose another profile, one after another, in a fleet of 1,000 and then of 5,000: the cost of
+            one edit must not grow with the fleet. Medians of three series of edits.
+role edit   one of 20 roles of 5,000 nodes chooses another profile with maxUnavailable 100 %: one write each for service
+            object, configuration and status of each affected node, none for other nodes. The operator is compared with
+            its ceiling: its recorded writes, replayed raw at the same concurrency on the same objects, which are
+            restored before. An independent watch on nodes takes the time in both cases, from the edit (the first
+            replayed write) to the last status. The role is changed to the second profile and back; the mean counts.
 
-Admission webhooks are off: nobody is there to answer for the ceiling.
+Admission webhooks are off, because the ceiling has none.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from typing import Any
 import aiohttp
 
 from bench import profiles_fleet as fleet
-from bench.harness import Contestant, Numbers, Requirement, Result, compete
-from bench.load import Call, session
-from bench.operator import Operator, operator
+from bench.harness import Contestant, Numbers, Requirement, Result, compare
+from bench.load import Call, connect
+from bench.operator import Operator, run_operator
 from bench.profiles_fleet import FIRST, SECOND, Cost
-from bench.replay import Replay, replayer, unbound
-from bench.servers import Running, cpu_seconds, real
+from bench.replay import Replay, drop_preconditions, replayer
+from bench.servers import RunningServer, cpu_seconds, real
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.profiles import names
 
@@ -45,13 +44,13 @@ EDITED_ROLE = 7
 EDITS = 50
 SERIES = 3
 ROUNDS = 9
-PATIENCE_SECONDS = 900.0
+TIMEOUT_SECONDS = 900.0
 
-SECONDS = "seconds until all concerned nodes report"
-COMPUTES = "writes of service objects per concerned node"
-CONFIGURATIONS = "writes of configurations per concerned node"
-STATUSES = "writes of node statuses per concerned node"
-MEMBERSHIPS = "status writes of profiles and roles"
+SECONDS = "seconds until all affected nodes report"
+COMPUTES = "writes of service objects per affected node"
+CONFIGURATIONS = "writes of configurations per affected node"
+STATUSES = "writes of node statuses per affected node"
+PROFILE_STATUSES = "status writes of profiles and roles"
 EVENTS = "event writes"
 OTHERS = "writes of anything else"
 CPU = "CPU seconds"
@@ -65,18 +64,18 @@ MEDIAN, SLOWEST = (f"from the edit to the service object, {each}, ms" for each i
 
 
 def run(small: int = SMALL, large: int = LARGE, rounds: int = ROUNDS) -> Iterator[Result]:
-    with _fleet() as world:
-        yield _node_edits(world, small, large)
-        yield _role_edits(world, large, rounds)
+    with _fleet() as env:
+        yield _node_edits(env, small, large)
+        yield _role_edits(env, large, rounds)
 
 
-def _node_edits(world: World, small: int, large: int) -> Result:
+def _node_edits(env: Environment, small: int, large: int) -> Result:
     few, many = f"{small:,} nodes", f"{large:,} nodes"
-    return compete(
+    return compare(
         "profiles-node-edit",
         [
-            Contestant(few, lambda: world.run(lambda opened: _edit_nodes(world, opened, small))),
-            Contestant(many, lambda: world.run(lambda opened: _edit_nodes(world, opened, large))),
+            Contestant(few, lambda: env.run(lambda session: _edit_nodes(env, session, small))),
+            Contestant(many, lambda: env.run(lambda session: _edit_nodes(env, session, large))),
         ],
         requirements=[
             Requirement(PLANS_PER_EDIT, many, few, at_most=1.1),
@@ -89,13 +88,13 @@ def _node_edits(world: World, small: int, large: int) -> Result:
     )
 
 
-def _role_edits(world: World, nodes: int, rounds: int) -> Result:
+def _role_edits(env: Environment, nodes: int, rounds: int) -> Result:
     sent = Sent()
-    return compete(
+    return compare(
         f"profiles-role-edit-{nodes}",
         [
-            Contestant(OPERATOR, lambda: world.run(lambda opened: _edit_role(world, opened, sent))),
-            Contestant(CEILING, lambda: world.run(lambda opened: _replay_role(world, opened, sent))),
+            Contestant(OPERATOR, lambda: env.run(lambda session: _edit_role(env, session, sent))),
+            Contestant(CEILING, lambda: env.run(lambda session: _replay_role(env, session, sent))),
         ],
         requirements=[
             Requirement(SECONDS, OPERATOR, CEILING, at_most=1.25),
@@ -109,179 +108,179 @@ def _role_edits(world: World, nodes: int, rounds: int) -> Result:
 
 @dataclass
 class Sent:
-    """What the operator wrote when a role last went over to the second profile, and when it came back."""
+    """The operator's writes of the latest change to the second profile, and of the change back."""
 
     there: Sequence[Call] = field(default_factory=list)
     back: Sequence[Call] = field(default_factory=list)
 
 
 @dataclass
-class World:
-    """One server over all rounds; its nodes have the first profile whenever nothing is measured."""
+class Environment:
+    """One server for all rounds. Between measurements all nodes have the first profile."""
 
-    server: Running
+    server: RunningServer
     nodes: int = 0
 
     def run(self, work: Callable[[aiohttp.ClientSession], Coroutine[Any, Any, Numbers]]) -> Numbers:
         async def connected() -> Numbers:
-            async with session(self.server.target, fleet.IN_FLIGHT + 8) as opened:
-                return await work(opened)
+            async with connect(self.server.target, fleet.IN_FLIGHT + 8) as session:
+                return await work(session)
 
         return asyncio.run(connected())
 
     @property
-    def concerned(self) -> list[str]:
+    def affected(self) -> list[str]:
         return fleet.members(EDITED_ROLE, range(self.nodes), ROLES)
 
 
-# one run of each
+# runs
 
 
-async def _edit_nodes(world: World, opened: aiohttp.ClientSession, nodes: int) -> Numbers:
-    """The median of several series: a full pass of the garbage collector falls into one of them, not into most."""
-    with _operator(world.server) as running:
-        await _grow(world, opened, running, nodes)
-        series = [await _edit_series(opened, running, range(first, nodes, nodes // EDITS)) for first in range(SERIES)]
+async def _edit_nodes(env: Environment, session: aiohttp.ClientSession, nodes: int) -> Numbers:
+    """Return medians of several series, because a full garbage collection falls into one of them."""
+    with _run_operator(env.server) as operator:
+        await _bring_up(env, session, operator, nodes)
+        series = [await _edit_series(session, operator, range(first, nodes, nodes // EDITS)) for first in range(SERIES)]
     return {name: statistics.median(each[name] for each in series) for name in series[0]}
 
 
-async def _edit_series(opened: aiohttp.ClientSession, running: Operator, numbers: Sequence[int]) -> Numbers:
+async def _edit_series(session: aiohttp.ClientSession, operator: Operator, numbers: Sequence[int]) -> Numbers:
     edited = [fleet.node_name(number) for number in numbers[:EDITS]]
-    known, before, cpu = len(await running.written()), running.counters(), running.cpu_seconds()
-    waits = [await _edit_node(opened, name) for name in edited]
-    await _settle(running)
-    after, cpu = running.counters(), running.cpu_seconds() - cpu
-    cost = Cost.of((await running.written())[known:], edited)
+    known, before, cpu = len(await operator.recorded_writes()), operator.counters(), operator.cpu_seconds()
+    waits = [await _edit_node(session, name) for name in edited]
+    await _wait_until_idle(operator)
+    after, cpu = operator.counters(), operator.cpu_seconds() - cpu
+    cost = Cost.of((await operator.recorded_writes())[known:], edited)
     for name in edited:
-        await fleet.choose(opened, fleet.node_path(name), None)
-    await _settle(running)
+        await fleet.set_profile(session, fleet.node_path(name), None)
+    await _wait_until_idle(operator)
     return {
         PLANS_PER_EDIT: (after.plans - before.plans) / EDITS,
         WRITES_PER_EDIT: (after.writes - before.writes) / EDITS,
         CPU_PER_EDIT: cpu / EDITS * 1000,
         MEDIAN: statistics.median(waits) * 1000,
         SLOWEST: max(waits) * 1000,
-        MEMBERSHIPS: cost.memberships,
+        PROFILE_STATUSES: cost.profile_statuses,
         EVENTS: cost.events,
         OTHERS: cost.others,
     }
 
 
-async def _edit_node(opened: aiohttp.ClientSession, name: str) -> float:
-    async with fleet.changes(opened, fleet.COMPUTES) as changed:
+async def _edit_node(session: aiohttp.ClientSession, name: str) -> float:
+    async with fleet.observe_changes(session, fleet.COMPUTES) as changed:
         began = time.perf_counter()
-        await fleet.choose(opened, fleet.node_path(name), SECOND)
-        return await changed.reach(1) - began
+        await fleet.set_profile(session, fleet.node_path(name), SECOND)
+        return await changed.wait_for(1) - began
 
 
-async def _edit_role(world: World, opened: aiohttp.ClientSession, sent: Sent) -> Numbers:
-    await fleet.forget_events(opened)
-    with _operator(world.server) as running:
-        await _settle(running)
-        there, sent.there = await _choose(world, opened, running, SECOND)
-        back, sent.back = await _choose(world, opened, running, FIRST)
-        peak = running.peak_mb()
+async def _edit_role(env: Environment, session: aiohttp.ClientSession, sent: Sent) -> Numbers:
+    await fleet.delete_events(session)
+    with _run_operator(env.server) as operator:
+        await _wait_until_idle(operator)
+        there, sent.there = await _choose(env, session, operator, SECOND)
+        back, sent.back = await _choose(env, session, operator, FIRST)
+        peak = operator.peak_mb()
     return _mean(there, back) | {MEMORY: peak}
 
 
 async def _choose(
-    world: World, opened: aiohttp.ClientSession, running: Operator, profile: str
+    env: Environment, session: aiohttp.ClientSession, operator: Operator, profile: str
 ) -> tuple[Numbers, Sequence[Call]]:
-    """One way, and what was written for it."""
-    known = len(await running.written())
-    await fleet.collect_garbage(opened)
-    async with fleet.changes(opened, fleet.NODES) as changed:
-        server_cpu = cpu_seconds(world.server.processes)
-        cpu, began = running.cpu_seconds(), time.perf_counter()
-        await fleet.choose(opened, fleet.role_path(EDITED_ROLE), profile)
-        ended = await changed.reach(len(world.concerned))
-        server_cpu = cpu_seconds(world.server.processes) - server_cpu
-        await _settle(running)
-    cpu = running.cpu_seconds() - cpu
-    calls = (await running.written())[known:]
-    return _numbers(ended - began, calls, world.concerned) | {CPU: cpu, SERVER_CPU: server_cpu}, calls
+    """Change the role's profile; return the metrics and the writes."""
+    known = len(await operator.recorded_writes())
+    await fleet.collect_garbage(session)
+    async with fleet.observe_changes(session, fleet.NODES) as changed:
+        server_cpu = cpu_seconds(env.server.processes)
+        cpu, began = operator.cpu_seconds(), time.perf_counter()
+        await fleet.set_profile(session, fleet.role_path(EDITED_ROLE), profile)
+        ended = await changed.wait_for(len(env.affected))
+        server_cpu = cpu_seconds(env.server.processes) - server_cpu
+        await _wait_until_idle(operator)
+    cpu = operator.cpu_seconds() - cpu
+    calls = (await operator.recorded_writes())[known:]
+    return _numbers(ended - began, calls, env.affected) | {CPU: cpu, SERVER_CPU: server_cpu}, calls
 
 
-async def _replay_role(world: World, opened: aiohttp.ClientSession, sent: Sent) -> Numbers:
+async def _replay_role(env: Environment, session: aiohttp.ClientSession, sent: Sent) -> Numbers:
     with replayer() as replay:
-        there = await _replay(world, opened, replay, SECOND, list(map(unbound, sent.there)))
-        back = await _replay(world, opened, replay, FIRST, list(map(unbound, sent.back)))
+        there = await _replay(env, session, replay, SECOND, list(map(drop_preconditions, sent.there)))
+        back = await _replay(env, session, replay, FIRST, list(map(drop_preconditions, sent.back)))
     return _mean(there, back) | {MEMORY: back[MEMORY]}
 
 
 async def _replay(
-    world: World, opened: aiohttp.ClientSession, replay: Replay, profile: str, calls: Sequence[Call]
+    env: Environment, session: aiohttp.ClientSession, replay: Replay, profile: str, calls: Sequence[Call]
 ) -> Numbers:
-    await fleet.forget_events(opened)
-    await fleet.choose(opened, fleet.role_path(EDITED_ROLE), profile)
-    await fleet.collect_garbage(opened)
-    async with fleet.changes(opened, fleet.NODES) as changed:
-        server_cpu = cpu_seconds(world.server.processes)
-        replayed = await asyncio.to_thread(replay, world.server.target, calls, IN_FLIGHT)
-        ended = await changed.reach(len(world.concerned))
-        server_cpu = cpu_seconds(world.server.processes) - server_cpu
+    await fleet.delete_events(session)
+    await fleet.set_profile(session, fleet.role_path(EDITED_ROLE), profile)
+    await fleet.collect_garbage(session)
+    async with fleet.observe_changes(session, fleet.NODES) as changed:
+        server_cpu = cpu_seconds(env.server.processes)
+        replayed = await asyncio.to_thread(replay, env.server.target, calls, IN_FLIGHT)
+        ended = await changed.wait_for(len(env.affected))
+        server_cpu = cpu_seconds(env.server.processes) - server_cpu
     cost = {CPU: replayed.cpu_seconds, SERVER_CPU: server_cpu, MEMORY: replayed.peak_mb}
-    return _numbers(ended - replayed.began, calls, world.concerned) | cost
+    return _numbers(ended - replayed.began, calls, env.affected) | cost
 
 
 def _mean(there: Numbers, back: Numbers) -> Numbers:
     return {name: statistics.mean((there[name], back[name])) for name in there}
 
 
-def _numbers(seconds: float, calls: Sequence[Call], concerned: Sequence[str]) -> Numbers:
-    cost, count = Cost.of(calls, concerned), len(concerned)
+def _numbers(seconds: float, calls: Sequence[Call], affected: Sequence[str]) -> Numbers:
+    cost, count = Cost.of(calls, affected), len(affected)
     return {
         SECONDS: seconds,
         COMPUTES: cost.computes / count,
         CONFIGURATIONS: cost.configurations / count,
         STATUSES: cost.statuses / count,
-        MEMBERSHIPS: cost.memberships,
+        PROFILE_STATUSES: cost.profile_statuses,
         EVENTS: cost.events,
         OTHERS: cost.others,
     }
 
 
-# around them
+# setup
 
 
 @contextmanager
-def _fleet() -> Iterator[World]:
+def _fleet() -> Iterator[Environment]:
     with real() as server:
-        world = World(server)
+        env = Environment(server)
         asyncio.run(fleet.install(server))
-        yield world
+        yield env
 
 
-async def _grow(world: World, opened: aiohttp.ClientSession, running: Operator, nodes: int) -> None:
-    """Up to this many nodes, all of which run what they were told."""
-    print(f"profiles: bringing up {nodes - world.nodes:,} nodes", file=sys.stderr)
-    if not world.nodes:
-        await fleet.found(opened, ROLES)
-    async with fleet.changes(opened, fleet.COMPUTES) as made:
-        await fleet.fill(opened, range(world.nodes, nodes), ROLES)
-        await made.reach(nodes - world.nodes, PATIENCE_SECONDS)
-    world.nodes = nodes
-    await _settle(running)
-    await fleet.report(opened)
-    await _settle(running)
+async def _bring_up(env: Environment, session: aiohttp.ClientSession, operator: Operator, nodes: int) -> None:
+    """Add nodes up to this number and report their configuration as deployed."""
+    print(f"profiles: bringing up {nodes - env.nodes:,} nodes", file=sys.stderr)
+    if not env.nodes:
+        await fleet.create_profiles_and_roles(session, ROLES)
+    async with fleet.observe_changes(session, fleet.COMPUTES) as made:
+        await fleet.fill(session, range(env.nodes, nodes), ROLES)
+        await made.wait_for(nodes - env.nodes, TIMEOUT_SECONDS)
+    env.nodes = nodes
+    await _wait_until_idle(operator)
+    await fleet.report_all(session)
+    await _wait_until_idle(operator)
 
 
 @contextmanager
-def _operator(server: Running) -> Iterator[Operator]:
+def _run_operator(server: RunningServer) -> Iterator[Operator]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        operator(server.kubeconfig, Path(folder), names.CAPABILITY) as running,
+        run_operator(server.kubeconfig, Path(folder), names.CAPABILITY) as operator,
     ):
-        yield running
+        yield operator
 
 
-async def _settle(running: Operator) -> None:
-    """Until two seconds have passed without a write or a plan."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        before, min_interval = (-1.0, -1.0), 0
-        while min_interval < 2:
+async def _wait_until_idle(operator: Operator) -> None:
+    """Wait until two seconds pass without a write or plan."""
+    async with asyncio.timeout(TIMEOUT_SECONDS):
+        before, quiet_seconds = (-1.0, -1.0), 0
+        while quiet_seconds < 2:
             await asyncio.sleep(1)
-            counters = running.counters()
+            counters = operator.counters()
             current = (counters.writes, counters.plans)
-            min_interval = min_interval + 1 if current == before else 0
+            quiet_seconds = quiet_seconds + 1 if current == before else 0
             before = current

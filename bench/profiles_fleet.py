@@ -1,7 +1,7 @@
-"""The data plane that profiles is measured on: roles, their nodes, two profiles, and who watches what becomes of them.
+"""The fleet of the profiles benchmark: roles, their nodes, and two profiles.
 
-All nodes have the same two profiles, as in the design: the larger the fleet, the more have one of them. Nobody plays
-the service's operator but where `report` does it once, for all.
+All nodes share the two profiles, so a larger fleet has more nodes per profile. The service's operator is missing;
+`report_all` stands in for it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import aiohttp
 import msgspec
 
-from bench.load import MERGE, Call, encoded, send
+from bench.load import MERGE, Call, encode, send_all
+from bench.observer import Observer, observe
 from bench.replay import EVENTS, object_of
-from bench.servers import Running
-from bench.sightings import Sightings, sightings
+from bench.servers import RunningServer
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.client.api import Client
@@ -35,7 +35,7 @@ CONFIGURATIONS = {
     SECOND: "[compute]\ncpu_dedicated_set = 4-12,^8,15\n[DEFAULT]\ncpu_allocation_ratio = 1.0\n",
 }
 DEADLINE_SECONDS = 86_400
-"""Nobody reports while it is measured."""
+"""Longer than any measurement, because nodes do not report during one."""
 
 NODES = f"/apis/{names.DATAPLANE_API_VERSION}/namespaces/{NAMESPACE}/{names.NODE_PLURAL}"
 ROLES = f"/apis/{names.DATAPLANE_API_VERSION}/namespaces/{NAMESPACE}/{names.ROLE_PLURAL}"
@@ -44,10 +44,10 @@ COMPUTES = f"/apis/{names.NOVA_API_VERSION}/namespaces/{NAMESPACE}/{names.COMPUT
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
 
-# what there is
+# objects
 
 
-async def install(server: Running) -> None:
+async def install(server: RunningServer) -> None:
     client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
     try:
         await install_kinds(client, [PROFILES], SystemClock())
@@ -64,7 +64,7 @@ def node_name(number: int) -> str:
 
 
 def members(role: int, nodes: range, roles: int) -> list[str]:
-    """The names of a role's nodes, of these."""
+    """Return the names of those nodes that have the role."""
     return [node_name(number) for number in nodes if number % roles == role]
 
 
@@ -100,24 +100,24 @@ def node(number: int, roles: int) -> Object:
     }
 
 
-async def found(opened: aiohttp.ClientSession, roles: int) -> None:
-    """What nodes refer to."""
-    calls = [Call("POST", COMPUTE_PROFILES, encoded(profile(name))) for name in (FIRST, SECOND)]
-    calls += [Call("POST", ROLES, encoded(role(number))) for number in range(roles)]
-    await send(opened, calls, IN_FLIGHT)
+async def create_profiles_and_roles(session: aiohttp.ClientSession, roles: int) -> None:
+    """Create the objects that nodes refer to."""
+    calls = [Call("POST", COMPUTE_PROFILES, encode(profile(name))) for name in (FIRST, SECOND)]
+    calls += [Call("POST", ROLES, encode(role(number))) for number in range(roles)]
+    await send_all(session, calls, IN_FLIGHT)
 
 
-async def fill(opened: aiohttp.ClientSession, nodes: range, roles: int) -> None:
-    await send(opened, [Call("POST", NODES, encoded(node(number, roles))) for number in nodes], IN_FLIGHT)
+async def fill(session: aiohttp.ClientSession, nodes: range, roles: int) -> None:
+    await send_all(session, [Call("POST", NODES, encode(node(number, roles))) for number in nodes], IN_FLIGHT)
 
 
-# what people and service operators do
+# edits and reports
 
 
-async def choose(opened: aiohttp.ClientSession, path: str, profile: str | None) -> None:
-    """Name a profile on a role or node, or name none any more."""
-    body = encoded({"metadata": {"annotations": {names.COMPUTE_PROFILE: profile}}})
-    await send(opened, [Call("PATCH", path, body, MERGE)], 1)
+async def set_profile(session: aiohttp.ClientSession, path: str, profile: str | None) -> None:
+    """Set or remove the profile annotation of a role or node."""
+    body = encode({"metadata": {"annotations": {names.COMPUTE_PROFILE: profile}}})
+    await send_all(session, [Call("PATCH", path, body, MERGE)], 1)
 
 
 def role_path(number: int) -> str:
@@ -128,19 +128,19 @@ def node_path(name: str) -> str:
     return f"{NODES}/{name}"
 
 
-async def report(opened: aiohttp.ClientSession) -> None:
-    """Every service object runs what it was told."""
-    async with opened.get(COMPUTES) as answer:
+async def report_all(session: aiohttp.ClientSession) -> None:
+    """Report the wanted configuration as deployed on every service object."""
+    async with session.get(COMPUTES) as answer:
         listed = msgspec.json.decode(await answer.read())["items"]
-    await send(opened, [_report(each) for each in listed if not _is_reported(each)], IN_FLIGHT)
+    await send_all(session, [_report(each) for each in listed if not _is_reported(each)], IN_FLIGHT)
 
 
-def _told(compute: Object) -> str:
+def _wanted_hash(compute: Object) -> str:
     return str(compute["metadata"].get("annotations", {}).get(names.HASH, ""))
 
 
 def _is_reported(compute: Object) -> bool:
-    return bool(compute.get("status", {}).get("hash", {}).get(names.REPORTED_HASH) == _told(compute))
+    return bool(compute.get("status", {}).get("hash", {}).get(names.REPORTED_HASH) == _wanted_hash(compute))
 
 
 def _report(compute: Object) -> Call:
@@ -151,68 +151,67 @@ def _report(compute: Object) -> Call:
         "message": "",
         "lastTransitionTime": compute["metadata"]["creationTimestamp"],
     }
-    status = {"hash": {names.REPORTED_HASH: _told(compute)}, "conditions": [ready]}
-    return Call("PATCH", f"{COMPUTES}/{compute['metadata']['name']}/status", encoded({"status": status}), MERGE)
+    status = {"hash": {names.REPORTED_HASH: _wanted_hash(compute)}, "conditions": [ready]}
+    return Call("PATCH", f"{COMPUTES}/{compute['metadata']['name']}/status", encode({"status": status}), MERGE)
 
 
-async def forget_events(opened: aiohttp.ClientSession) -> None:
-    """What was told before is told again in the same words, under the same names."""
-    await send(opened, [Call("DELETE", f"{EVENTS}namespaces/{NAMESPACE}/events")], 1)
+async def delete_events(session: aiohttp.ClientSession) -> None:
+    """Delete all Events, so that a replay can create them again under the same names."""
+    await send_all(session, [Call("DELETE", f"{EVENTS}namespaces/{NAMESPACE}/events")], 1)
 
 
-async def collect_garbage(opened: aiohttp.ClientSession) -> None:
-    """On the server: a pass of its collector costs as much as many writes, and would fall into one measurement or the
-    other by chance."""
-    async with opened.get("/debug/pprof/heap?gc=1") as answer:
+async def collect_garbage(session: aiohttp.ClientSession) -> None:
+    """Run the server's garbage collection now. It costs as much as many writes, and would distort a measurement."""
+    async with session.get("/debug/pprof/heap?gc=1") as answer:
         answer.raise_for_status()
         await answer.read()
 
 
-# what is seen
+# observation
 
 
-def changes(opened: aiohttp.ClientSession, path: str) -> AbstractAsyncContextManager[Sightings]:
-    """Another watcher: when each object of a kind first changed."""
-    return sightings(opened, path, lambda _: True)
+def observe_changes(session: aiohttp.ClientSession, path: str) -> AbstractAsyncContextManager[Observer]:
+    """Note when each object of a collection first changes."""
+    return observe(session, path, lambda _: True)
 
 
-# what was written
+# writes
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a change was written for. The concerned nodes are those whose profile it changes."""
+    """Number of writes by purpose. Affected nodes are those whose profile changes."""
 
     computes: int
     configurations: int
     statuses: int
-    """Of the concerned nodes; so are the two above."""
-    memberships: int
-    """Statuses of profiles and roles."""
+    """Of affected nodes, like the two above."""
+    profile_statuses: int
+    """Status writes of profiles and roles."""
     events: int
     others: int
-    """Anything else: whatever belongs to another node, above all."""
+    """All other writes, such as those of unaffected nodes."""
 
     @staticmethod
-    def of(calls: Sequence[Call], concerned: Collection[str]) -> Cost:
-        counted = Counter(_purpose(call, frozenset(concerned)) for call in calls)
+    def of(calls: Sequence[Call], affected: Collection[str]) -> Cost:
+        counted = Counter(_purpose(call, frozenset(affected)) for call in calls)
         return Cost(*(counted[purpose] for purpose in _PURPOSES))
 
 
 _CONFIGURATION = names.config_name("", names.NOVA)
-_PURPOSES = ("computes", "configurations", "statuses", "memberships", "events", "others")
+_PURPOSES = ("computes", "configurations", "statuses", "profile_statuses", "events", "others")
 
 
-def _purpose(call: Call, concerned: frozenset[str]) -> str:
+def _purpose(call: Call, affected: frozenset[str]) -> str:
     path = call.path.partition("?")[0]
     collection, _, name = object_of(call).rpartition("/")
     is_status = path.endswith("/status")
     if path.startswith(EVENTS):
         return "events"
     if is_status and collection in (ROLES, COMPUTE_PROFILES):
-        return "memberships"
+        return "profile_statuses"
     if collection == CONFIG_MAPS:
         node = name.removesuffix(_CONFIGURATION)
-        return "configurations" if node in concerned and node != name else "others"
+        return "configurations" if node in affected and node != name else "others"
     own = {(COMPUTES, False): "computes", (NODES, True): "statuses"}
-    return own.get((collection, is_status), "others") if name in concerned else "others"
+    return own.get((collection, is_status), "others") if name in affected else "others"

@@ -1,8 +1,8 @@
-"""`nodeyard` as it is, but for a record of what it writes.
+"""Runs `nodeyard` and records its writes.
 
     python -m bench.recorder RECORD run --capabilities spares ...
 
-Imports no more than it needs: the memory of this process is the operator's.
+Imports as little as possible, because the memory of this process is measured as the operator's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _READS = ("GET", "HEAD")
 
 
 class RecordingTransport:
-    """Passes everything on; each write is one line of the file soon after it was sent."""
+    """Passes every request on and appends each write to the file as one line, in batches."""
 
     def __init__(self, inner: Transport, record: Path) -> None:
         self._inner = inner

@@ -1,8 +1,8 @@
-"""What an operator wrote, sent again with nothing around it: the ceiling.
+"""Replays recorded writes of an operator: the ceiling that the operator is compared with.
 
-The very bodies, as fast as the server takes them at the operator's concurrency, in the order in which they were sent:
-writes of one object one after another, and a namespace before what is in it. Only what names one particular object has
-to be exchanged: on another fleet the same node has another uid and resourceVersion.
+The recorded bodies are sent in order, as fast as the server accepts them at the operator's concurrency: writes of one
+object one after another, and a namespace before its contents. Only preconditions change: on another fleet the same
+node has another uid and resourceVersion.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import aiohttp
 import msgspec
 import uvloop
 
-from bench.load import Call, Target, deliver, encoded, session
+from bench.load import Call, Target, connect, encode, send
 from nodeyard.kube.names import NAMESPACE
 
 NODES = "/api/v1/nodes"
@@ -33,8 +33,8 @@ EVENTS = "/apis/events.k8s.io/v1/"
 Metadata = Mapping[str, Any]
 
 
-def recorded(record: Path) -> list[Call]:
-    """Everything but what an operator writes to lead: its lease, and the namespace of that."""
+def read_record(record: Path) -> list[Call]:
+    """Read a record, without the operator's own Lease and its namespace."""
     calls = msgspec.json.Decoder(Call).decode_lines(record.read_bytes())
     return [call for call in calls if not object_of(call).startswith((_LEASES, _HOME))]
 
@@ -44,8 +44,8 @@ _HOME = f"/api/v1/namespaces/{NAMESPACE}"
 
 
 @dataclass(frozen=True)
-class Tally:
-    """Writes by what they are for."""
+class WriteCounts:
+    """Number of writes by purpose."""
 
     nodes: int
     templates: int
@@ -53,10 +53,10 @@ class Tally:
     events: int
 
     @staticmethod
-    def of(calls: Sequence[Call]) -> Tally:
+    def of(calls: Sequence[Call]) -> WriteCounts:
         paths = [call.path.partition("?")[0] for call in calls]
         statuses = sum(path.startswith(TEMPLATES) and path.endswith("/status") for path in paths)
-        return Tally(
+        return WriteCounts(
             nodes=sum(path.startswith(NODES) for path in paths),
             templates=sum(path.startswith(TEMPLATES) for path in paths) - statuses,
             statuses=statuses,
@@ -64,16 +64,16 @@ class Tally:
         )
 
 
-def retargeted(calls: Sequence[Call], found: Mapping[str, Metadata]) -> list[Call]:
-    """The calls for another fleet; `found` has the metadata of its objects by path.
+def retarget(calls: Sequence[Call], found: Mapping[str, Metadata]) -> list[Call]:
+    """Adapt calls to another fleet; `found` has the metadata of its objects by path.
 
-    A node is written once, so its resourceVersion is known beforehand. A template is written several times: its
-    preconditions are taken out.
+    A node is written once, so its resourceVersion is known beforehand. A template is written several times, so its
+    preconditions are removed.
     """
-    return [_retargeted(call, found) for call in calls]
+    return [_retarget_call(call, found) for call in calls]
 
 
-def _retargeted(call: Call, found: Mapping[str, Metadata]) -> Call:
+def _retarget_call(call: Call, found: Mapping[str, Metadata]) -> Call:
     path = call.path.partition("?")[0].removesuffix("/status")
     current = found.get(path)
     if current is None:
@@ -82,27 +82,27 @@ def _retargeted(call: Call, found: Mapping[str, Metadata]) -> Call:
     metadata = {name: value for name, value in body.get("metadata", {}).items() if name not in _IDENTITY}
     if path.startswith(NODES):
         metadata |= {name: current[name] for name in _IDENTITY if name in body.get("metadata", {})}
-    return replace(call, body=encoded({**body, "metadata": metadata}))
+    return replace(call, body=encode({**body, "metadata": metadata}))
 
 
 _IDENTITY = ("uid", "resourceVersion")
 
 
-def unbound(call: Call) -> Call:
-    """The call without preconditions, for objects that are written several times or are made by other calls."""
+def drop_preconditions(call: Call) -> Call:
+    """Remove the preconditions, for objects that are written several times or created by other calls."""
     body = msgspec.json.decode(call.body)
     metadata = body.get("metadata", {})
     if not any(name in metadata for name in _IDENTITY):
         return call
     free = {name: value for name, value in metadata.items() if name not in _IDENTITY}
-    return replace(call, body=encoded({**body, "metadata": free}))
+    return replace(call, body=encode({**body, "metadata": free}))
 
 
-# the order
+# order
 
 
 def object_of(call: Call) -> str:
-    """The path of the object that a call writes, whichever part of it."""
+    """Return the path of the object that a call writes, also for subresources."""
     path = call.path.partition("?")[0]
     if call.method == "POST":
         name = msgspec.json.decode(call.body).get("metadata", {}).get("name", "")
@@ -111,7 +111,7 @@ def object_of(call: Call) -> str:
 
 
 def predecessors(calls: Sequence[Call]) -> list[tuple[int, ...]]:
-    """For each call, the earlier ones that have to be done: the last on its object, and on the namespace that is in."""
+    """Return for each call the earlier calls it waits for: the last on its object and the last on its namespace."""
     last: dict[str, int] = {}
     found = []
     for number, call in enumerate(calls):
@@ -127,9 +127,9 @@ _NAMESPACED = re.compile(r"/namespaces/([^/]+)/")
 
 
 async def send_in_order(
-    opened: aiohttp.ClientSession, calls: Sequence[Call], after: Sequence[tuple[int, ...]], in_flight: int
+    session: aiohttp.ClientSession, calls: Sequence[Call], after: Sequence[tuple[int, ...]], in_flight: int
 ) -> None:
-    """All calls, `in_flight` at a time, each after its predecessors, which were taken earlier: none waits in vain."""
+    """Send all calls, `in_flight` at a time, each after its predecessors. Those were taken earlier: no deadlock."""
     pending = enumerate(zip(calls, after, strict=True))
     is_done = [asyncio.Event() for _ in calls]
 
@@ -137,7 +137,7 @@ async def send_in_order(
         for number, (call, before) in pending:
             for each in before:
                 await is_done[each].wait()
-            await deliver(opened, call)
+            await send(session, call)
             is_done[number].set()
 
     async with asyncio.TaskGroup() as workers:
@@ -145,41 +145,41 @@ async def send_in_order(
             workers.create_task(work())
 
 
-# elsewhere
+# in a process of its own
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     began: float
-    """By the clock that all processes of this machine share."""
+    """By the monotonic clock, which all processes share."""
     cpu_seconds: float
     peak_mb: float
 
 
-Replay: TypeAlias = Callable[[Target, Sequence[Call], int], Replayed]
-"""Sends calls, so many at a time."""
+Replay: TypeAlias = Callable[[Target, Sequence[Call], int], ReplayResult]
+"""Sends calls, the given number in flight."""
 
 
 @contextmanager
 def replayer() -> Iterator[Replay]:
-    """Sends from a process of its own, as the operator does, on the same event loop."""
+    """Replay from a separate process with uvloop, like the operator."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         pool.submit(_warm).result()
         yield lambda target, calls, in_flight: pool.submit(_replay, target, calls, in_flight).result()
 
 
 def _warm() -> None:
-    """The process has started and has its imports."""
+    """Do nothing: the process has started and imported its modules."""
 
 
-def _replay(target: Target, calls: Sequence[Call], in_flight: int) -> Replayed:
+def _replay(target: Target, calls: Sequence[Call], in_flight: int) -> ReplayResult:
     return uvloop.run(_send(target, calls, in_flight))
 
 
-async def _send(target: Target, calls: Sequence[Call], in_flight: int) -> Replayed:
+async def _send(target: Target, calls: Sequence[Call], in_flight: int) -> ReplayResult:
     after = predecessors(calls)
-    async with session(target, in_flight) as opened:
+    async with connect(target, in_flight) as session:
         began, before = time.perf_counter(), time.process_time()
-        await send_in_order(opened, calls, after, in_flight)
+        await send_in_order(session, calls, after, in_flight)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        return Replayed(began, time.process_time() - before, peak)
+        return ReplayResult(began, time.process_time() - before, peak)

@@ -1,4 +1,4 @@
-"""The servers that are measured, each in processes of its own."""
+"""Starts the measured API servers in processes of their own."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from nodeyard.testing.ports import free_port
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningServer:
     target: Target
     processes: tuple[int, ...]
     kubeconfig: Path
 
 
 @contextmanager
-def embedded(controllers: str = "*") -> Iterator[Running]:
-    """`nodeyard apiserver`, as a user starts it."""
+def embedded(controllers: str = "*") -> Iterator[RunningServer]:
+    """Start `nodeyard apiserver`, as a user does."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         command = [Path(sys.executable).with_name("nodeyard"), "apiserver", "--port", str(free_port())]
@@ -36,22 +36,22 @@ def embedded(controllers: str = "*") -> Iterator[Running]:
             assert process.stdout is not None
             if process.stdout.readline().strip() != "ready":
                 raise RuntimeError("the embedded API server did not become ready")
-            yield Running(_target(kubeconfig), (process.pid,), kubeconfig)
+            yield RunningServer(_target(kubeconfig), (process.pid,), kubeconfig)
         finally:
             process.terminate()
             process.wait(10)
 
 
 @contextmanager
-def real() -> Iterator[Running]:
-    """kube-apiserver and its etcd."""
+def real() -> Iterator[RunningServer]:
+    """Start kube-apiserver and etcd."""
     with ControlPlane() as plane:
         processes = tuple(plane.components[name].process.pid for name in ("etcd", "kube-apiserver"))
-        yield Running(Target(plane.url, plane.authority.pem, plane.admin_token), processes, plane.kubeconfig)
+        yield RunningServer(Target(plane.url, plane.authority.pem, plane.admin_token), processes, plane.kubeconfig)
 
 
 def memory_mb(processes: Iterable[int]) -> float:
-    """Resident memory of all of them."""
+    """Return the resident memory of all processes."""
     total = 0
     for process in processes:
         for line in Path(f"/proc/{process}/status").read_text().splitlines():
@@ -61,7 +61,7 @@ def memory_mb(processes: Iterable[int]) -> float:
 
 
 def cpu_seconds(processes: Iterable[int]) -> float:
-    """What all of them have used so far, in user and in system mode."""
+    """Return the user and system time of all processes."""
     ticks = 0
     for process in processes:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()

@@ -1,15 +1,15 @@
-"""Spares on a real kube-apiserver: how fast it converges, reacts and rests, and what it costs.
+"""Spares on a real kube-apiserver: convergence, reaction time, steady state, and their cost.
 
-convergence   1,000 and 5,000 spares, ten templates that want them all, created at once. Beside the operator stands its
-              ceiling: the very bodies it sent, replayed raw at the same concurrency on a fresh fleet like the first.
-              The time is taken by another watcher of nodes, which both have alike, from the first template (the first
-              body) to the last claim it sees.
-reaction      200 spares arrive one by one while 5,000 nodes post status at 20 a second: from sending the node to the
-              claim as another watcher sees it.
-steady state  nothing but heartbeats: no API write but for the leader's own lease, no plan.
+convergence   1,000 and 5,000 spares and ten templates that want all of them, created at once. The operator is compared
+              with its ceiling: its recorded writes, replayed raw at the same concurrency on a fresh fleet. An
+              independent watch on nodes takes the time in both cases, from the first template (the first replayed
+              write) to the last claim.
+reaction      200 spares arrive one by one while 5,000 nodes post 20 heartbeats a second. Measured from the node's POST
+              to its claim as the watch shows it.
+steady state  heartbeats only: no plan, and no API write except of the leader's Lease.
 
-The Go peer nyallocator v1.2.3 converges 1,000 nodes beside them where its module can be had; where it cannot, one line
-says why, and the table carries what is known of it from another run, marked as quoted.
+The Go peer nyallocator v1.2.3 converges 1,000 nodes in the same run if its module can be built. If not, one line says
+why, and the table quotes its numbers from another run.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ import aiohttp
 
 from bench import peer
 from bench import spares_fleet as fleet
-from bench.harness import Contestant, Numbers, Requirement, Result, compete
-from bench.load import Call, encoded, send, session
-from bench.operator import Operator, operator, peak_mb
-from bench.replay import NODES, Tally, replayer, retargeted
-from bench.servers import Running, cpu_seconds, real
-from bench.sightings import Sightings
+from bench.harness import Contestant, Numbers, Requirement, Result, compare
+from bench.load import Call, connect, encode, send_all
+from bench.observer import Observer
+from bench.operator import Operator, peak_mb, run_operator
+from bench.replay import NODES, WriteCounts, replayer, retarget
+from bench.servers import RunningServer, cpu_seconds, real
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.client.api import Client
@@ -47,7 +47,7 @@ from nodeyard.testing.processes import Process
 
 OPERATOR = "operator"
 CEILING = "ceiling"
-# Odd, so that one round that somebody else disturbed does not count.
+# An odd number, so that one disturbed round does not change the median.
 ROUNDS = {1_000: 3, 5_000: 3}
 SMALL, LARGE = 1_000, 5_000
 ARRIVALS = 200
@@ -82,10 +82,10 @@ def run() -> Iterator[Result]:
             yield result
         if binary := built.binary:
             contestant = Contestant(peer.NAME, lambda: asyncio.run(_converge_peer(SMALL, binary)))
-            yield compete(f"spares-peer-{SMALL}", [contestant], rounds=1, warm_up=False)
-    yield compete(
+            yield compare(f"spares-peer-{SMALL}", [contestant], rounds=1, warm_up=False)
+    yield compare(
         "spares-reaction",
-        [Contestant(OPERATOR, lambda: asyncio.run(_react(LARGE)))],
+        [Contestant(OPERATOR, lambda: asyncio.run(_measure_reaction(LARGE)))],
         requirements=[
             Requirement(P99, OPERATOR, at_most=200),
             Requirement(WRITES_PER_NODE, OPERATOR, at_most=1),
@@ -99,7 +99,7 @@ def run() -> Iterator[Result]:
 
 def _convergence(nodes: int, rounds: int) -> Result:
     sent = Sent()
-    return compete(
+    return compare(
         f"spares-convergence-{nodes}",
         [
             Contestant(OPERATOR, lambda: asyncio.run(_converge(nodes, sent))),
@@ -117,131 +117,131 @@ def _convergence(nodes: int, rounds: int) -> Result:
 
 @dataclass
 class Sent:
-    """What the operator wrote when it last converged."""
+    """The operator's writes of the latest convergence."""
 
     calls: Sequence[Call] = field(default_factory=list)
 
 
-# one run of each
+# runs
 
 
 async def _converge(nodes: int, sent: Sent) -> Numbers:
-    async with _cluster(nodes) as (server, opened):
-        with _operator(server) as running:
-            async with fleet.claims(opened) as claims:
+    async with _cluster(nodes) as (server, session):
+        with _run_operator(server) as operator:
+            async with fleet.observe_claims(session) as claims:
                 server_cpu = cpu_seconds(server.processes)
-                cpu, began = running.cpu_seconds(), time.perf_counter()
-                await fleet.ask(opened, nodes)
-                ended = await claims.reach(nodes)
+                cpu, began = operator.cpu_seconds(), time.perf_counter()
+                await fleet.create_templates(session, nodes)
+                ended = await claims.wait_for(nodes)
                 server_cpu = cpu_seconds(server.processes) - server_cpu
-                await _settle(opened, running, nodes)
-            cpu, peak = running.cpu_seconds() - cpu, running.peak_mb()
-            sent.calls = await running.written()
+                await _wait_until_idle(session, operator, nodes)
+            cpu, peak = operator.cpu_seconds() - cpu, operator.peak_mb()
+            sent.calls = await operator.recorded_writes()
     return _numbers(ended - began, sent.calls, nodes) | {CPU: cpu, SERVER_CPU: server_cpu, MEMORY: peak}
 
 
 async def _converge_peer(nodes: int, binary: Path) -> Numbers:
-    """As it comes: one replica, no limits, on the same fleet and templates."""
-    async with _cluster(nodes) as (server, opened):
+    """Run the peer with its defaults (one replica, no limits) on the same fleet and templates."""
+    async with _cluster(nodes) as (server, session):
         with tempfile.TemporaryDirectory() as folder:
             process = Process(peer.NAME, Path(folder) / "peer.log")
             process.start([binary, "--kubeconfig", server.kubeconfig, "--health-probe-bind-address", "0"])
             try:
-                async with fleet.claims(opened) as claims:
+                async with fleet.observe_claims(session) as claims:
                     began = time.perf_counter()
-                    await fleet.ask(opened, nodes)
+                    await fleet.create_templates(session, nodes)
                     with contextlib.suppress(TimeoutError):
-                        await claims.reach(nodes, peer.PATIENCE_SECONDS)
+                        await claims.wait_for(nodes, peer.TIMEOUT_SECONDS)
                     ended = time.perf_counter()
                     cost = {CPU: cpu_seconds([process.pid]), MEMORY: peak_mb(process.pid)}
             finally:
                 process.stop()
-    return {SECONDS: ended - began, CLAIMED: len(claims.seen), **cost}
+    return {SECONDS: ended - began, CLAIMED: len(claims.first_seen), **cost}
 
 
 async def _replay(nodes: int, sent: Sent) -> Numbers:
-    async with _cluster(nodes) as (server, opened):
-        await fleet.ask(opened, nodes)
-        calls = retargeted(sent.calls, await fleet.metadata(opened))
+    async with _cluster(nodes) as (server, session):
+        await fleet.create_templates(session, nodes)
+        calls = retarget(sent.calls, await fleet.metadata(session))
         with replayer() as replay:
-            async with fleet.claims(opened) as claims:
+            async with fleet.observe_claims(session) as claims:
                 server_cpu = cpu_seconds(server.processes)
                 replayed = await asyncio.to_thread(replay, server.target, calls, IN_FLIGHT)
-                ended = await claims.reach(nodes)
+                ended = await claims.wait_for(nodes)
                 server_cpu = cpu_seconds(server.processes) - server_cpu
     cost = {CPU: replayed.cpu_seconds, SERVER_CPU: server_cpu, MEMORY: replayed.peak_mb}
     return _numbers(ended - replayed.began, calls, nodes) | cost
 
 
-async def _react(nodes: int) -> Numbers:
-    async with _cluster(nodes) as (server, opened):
-        with _operator(server) as running:
-            async with fleet.claims(opened) as claims:
-                await fleet.ask(opened, nodes, further=ARRIVALS)
-                await claims.reach(nodes)
-                await _settle(opened, running, nodes)
-                async with fleet.heartbeats(opened, nodes, HEARTBEATS) as beats:
-                    rested = await _rest(running, beats)
-                    known, plans = len(await running.written()), running.counters().plans
-                    waits = await _arrivals(opened, claims)
-                await _settle(opened, running, nodes + ARRIVALS)
-            plans = running.counters().plans - plans
-            tally, peak = Tally.of((await running.written())[known:]), running.peak_mb()
+async def _measure_reaction(nodes: int) -> Numbers:
+    async with _cluster(nodes) as (server, session):
+        with _run_operator(server) as operator:
+            async with fleet.observe_claims(session) as claims:
+                await fleet.create_templates(session, nodes, further=ARRIVALS)
+                await claims.wait_for(nodes)
+                await _wait_until_idle(session, operator, nodes)
+                async with fleet.heartbeats(session, nodes, HEARTBEATS) as beats:
+                    steady = await _measure_steady_state(operator, beats)
+                    known, plans = len(await operator.recorded_writes()), operator.counters().plans
+                    waits = await _arrivals(session, claims)
+                await _wait_until_idle(session, operator, nodes + ARRIVALS)
+            plans = operator.counters().plans - plans
+            counts, peak = WriteCounts.of((await operator.recorded_writes())[known:]), operator.peak_mb()
     waits.sort()
     return {
         MEDIAN: waits[len(waits) // 2] * 1000,
         P99: waits[math.ceil(len(waits) * 0.99) - 1] * 1000,
         SLOWEST: waits[-1] * 1000,
         PLANS_PER_NODE: plans / ARRIVALS,
-        WRITES_PER_NODE: tally.nodes / ARRIVALS,
-        STATUSES: tally.statuses,
-        EVENTS: tally.events,
-        **rested,
+        WRITES_PER_NODE: counts.nodes / ARRIVALS,
+        STATUSES: counts.statuses,
+        EVENTS: counts.events,
+        **steady,
         MEMORY: peak,
     }
 
 
-async def _rest(running: Operator, beats: Iterator[int]) -> Numbers:
-    before, cpu, first = running.counters(), running.cpu_seconds(), next(beats)
+async def _measure_steady_state(operator: Operator, beats: Iterator[int]) -> Numbers:
+    before, cpu, first = operator.counters(), operator.cpu_seconds(), next(beats)
     await asyncio.sleep(STEADY_SECONDS)
-    after = running.counters()
+    after = operator.counters()
     return {
         STEADY_BEATS: next(beats) - first - 1,
         STEADY_WRITES: after.writes - before.writes,
         STEADY_PLANS: after.plans - before.plans,
-        STEADY_CPU: (running.cpu_seconds() - cpu) / STEADY_SECONDS * 100,
+        STEADY_CPU: (operator.cpu_seconds() - cpu) / STEADY_SECONDS * 100,
     }
 
 
-async def _arrivals(opened: aiohttp.ClientSession, claims: Sightings) -> list[float]:
-    """One after another at irregular moments, about five a second; how long each waited."""
+async def _arrivals(session: aiohttp.ClientSession, claims: Observer) -> list[float]:
+    """Create nodes at random intervals, about five a second; return how long each waited for its claim."""
     random = Random(1)
     sent: dict[str, float] = {}
     for number in range(ARRIVALS):
         node = fleet.newcomer(number)
-        body = encoded(node)
+        body = encode(node)
         sent[node["metadata"]["name"]] = time.perf_counter()
-        await send(opened, [Call("POST", NODES, body)], 1)
+        await send_all(session, [Call("POST", NODES, body)], 1)
         await asyncio.sleep(random.uniform(0.1, 0.3))
-    await claims.reach(len(claims.seen.keys() | sent.keys()))
-    return [claims.seen[name] - began for name, began in sent.items()]
+    await claims.wait_for(len(claims.first_seen.keys() | sent.keys()))
+    return [claims.first_seen[name] - began for name, began in sent.items()]
 
 
-# around them
+# setup
 
 
 @asynccontextmanager
-async def _cluster(nodes: int) -> AsyncIterator[tuple[Running, aiohttp.ClientSession]]:
-    """A fresh server with this many spares and no template yet."""
+async def _cluster(nodes: int) -> AsyncIterator[tuple[RunningServer, aiohttp.ClientSession]]:
+    """Start a fresh server with spares and no templates."""
     with real() as server:
         await _install(server)
         print(f"spares: filling a server with {nodes:,} nodes", file=sys.stderr)
-        async with session(server.target, fleet.IN_FLIGHT + 8) as opened:
-            await fleet.fill(opened, nodes)
-            yield server, opened
+        async with connect(server.target, fleet.IN_FLIGHT + 8) as session:
+            await fleet.fill(session, nodes)
+            yield server, session
 
 
-async def _install(server: Running) -> None:
+async def _install(server: RunningServer) -> None:
     client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
     try:
         await install(client, [SPARES], SystemClock())
@@ -250,17 +250,17 @@ async def _install(server: Running) -> None:
 
 
 @contextmanager
-def _operator(server: Running) -> Iterator[Operator]:
-    with tempfile.TemporaryDirectory() as folder, operator(server.kubeconfig, Path(folder)) as running:
-        yield running
+def _run_operator(server: RunningServer) -> Iterator[Operator]:
+    with tempfile.TemporaryDirectory() as folder, run_operator(server.kubeconfig, Path(folder)) as operator:
+        yield operator
 
 
-async def _settle(opened: aiohttp.ClientSession, running: Operator, nodes: int) -> None:
-    """Until the templates say what they have, and a second has passed without a write."""
-    async with asyncio.timeout(fleet.SECONDS):
+async def _wait_until_idle(session: aiohttp.ClientSession, operator: Operator, nodes: int) -> None:
+    """Wait until the statuses of templates count all nodes, and a second passes without a write."""
+    async with asyncio.timeout(fleet.TIMEOUT_SECONDS):
         before = -1.0
         while True:
-            writes, claimed = running.counters().writes, await fleet.claimed_by_status(opened)
+            writes, claimed = operator.counters().writes, await fleet.claimed_by_status(session)
             if claimed == nodes and writes == before:
                 return
             before = writes
@@ -268,11 +268,11 @@ async def _settle(opened: aiohttp.ClientSession, running: Operator, nodes: int) 
 
 
 def _numbers(seconds: float, calls: Sequence[Call], nodes: int) -> Numbers:
-    tally = Tally.of(calls)
+    counts = WriteCounts.of(calls)
     return {
         SECONDS: seconds,
-        WRITES_PER_NODE: tally.nodes / nodes,
-        STATUSES: tally.statuses,
-        TEMPLATE_WRITES: tally.templates,
-        EVENTS: tally.events,
+        WRITES_PER_NODE: counts.nodes / nodes,
+        STATUSES: counts.statuses,
+        TEMPLATE_WRITES: counts.templates,
+        EVENTS: counts.events,
     }

@@ -1,11 +1,11 @@
-"""The planner of spares alone, on one core: a fleet far larger than any we know, in three states.
+"""The planner of spares alone, on one core, with a very large fleet in three states.
 
-cold        every node is a spare, and nine of ten are claimed at once
-converged   the same fleet after that plan: everything is looked at, nothing is done
-scarce      templates of ten priorities ask for twice what there is, so that every shortage has to be explained
+cold        all nodes are spares, and 90 % of them are claimed by one plan
+converged   the same fleet after that plan: everything is read, nothing is done
+scarce      templates of ten priorities want twice the nodes there are, so that every shortage is explained
 
-Beside it the same with a tenth of the nodes, and with a tenth of the templates: time must not grow faster than the
-fleet does.
+The same with a tenth of the nodes, and with a tenth of the templates: planning time must not grow faster than the
+fleet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bench.harness import Contestant, Requirement, Result, compete
+from bench.harness import Contestant, Requirement, Result, compare
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
@@ -42,7 +42,7 @@ PRIORITIES = 10
 SECONDS = 5.0
 GROWTH = 13.0
 REPEATED = 10
-"""A tenth of the nodes, which then takes as long as all of them: 0.2 s measured once is chance."""
+"""Repetitions with a tenth of the nodes, because a single plan is too short to measure."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Size:
     nodes: int
     templates: int
     times: int = 1
-    """How often it is planned in a round."""
+    """Number of plans in a round."""
 
     @property
     def name(self) -> str:
@@ -68,24 +68,24 @@ def run() -> Iterator[Result]:
     for smaller in sizes[1:]:
         requirements += [Requirement(metric, FULL.name, smaller.name, at_most=GROWTH) for metric in METRICS]
     contestants = [contestant(size) for size in sizes]
-    # As the operator has it once its caches are filled.
+    # As in the operator once its caches are synced.
     garbage_collection.settle()
-    yield compete("spares-plan", contestants, requirements=requirements, warm_up=False)
+    yield compare("spares-plan", contestants, requirements=requirements, warm_up=False)
 
 
 def contestant(size: Size) -> Contestant:
-    """The fleets are made once, before anything is measured."""
+    """Build the fleets once, before the measurements."""
     nodes = fleet(size.nodes)
     enough, twice = (templates(size, share) for share in (0.9, 2.0))
     cold = SparesSnapshot(nodes, enough)
-    snapshots = {COLD: cold, CONVERGED: carried_out(cold, plan(cold, EPOCH)), SCARCE: SparesSnapshot(nodes, twice)}
+    snapshots = {COLD: cold, CONVERGED: apply_plan(cold, plan(cold, EPOCH)), SCARCE: SparesSnapshot(nodes, twice)}
     return Contestant(
-        size.name, lambda: {metric: timed(snapshot, size.times) for metric, snapshot in snapshots.items()}
+        size.name, lambda: {metric: time_plan(snapshot, size.times) for metric, snapshot in snapshots.items()}
     )
 
 
-def timed(snapshot: SparesSnapshot, times: int) -> float:
-    """On average over that many plans, each begun with nothing of the one before in memory."""
+def time_plan(snapshot: SparesSnapshot, times: int) -> float:
+    """Return the mean CPU time of a plan, each after a garbage collection."""
     spent = 0.0
     for _ in range(times):
         gc.collect()
@@ -96,18 +96,18 @@ def timed(snapshot: SparesSnapshot, times: int) -> float:
 
 
 def fleet(count: int) -> list[Node]:
-    """As a cache has them: real nodes, decoded into what is decided by."""
+    """Build decoded nodes, as a cache has them."""
     return [msgspec.convert(_with_identity(_spare(number)), Node) for number in range(count)]
 
 
 def templates(size: Size, share: float) -> list[NodeTemplate]:
-    """Together they ask for this share of the nodes."""
+    """Build templates that together want this share of the nodes."""
     wanted = max(1, int(size.nodes * share / size.templates))
     return [msgspec.convert(_template(number, wanted), NodeTemplate) for number in range(size.templates)]
 
 
-def carried_out(seen: SparesSnapshot, planned: Planned) -> SparesSnapshot:
-    """After every patch of the plan has been written."""
+def apply_plan(seen: SparesSnapshot, planned: Planned) -> SparesSnapshot:
+    """Return the snapshot after all patches of the plan."""
     nodes = {node.metadata.name: node for node in seen.nodes}
     for action in planned.plan.actions:
         if action.object.kind == "Node":

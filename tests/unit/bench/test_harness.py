@@ -1,14 +1,14 @@
-"""How measurements become a verdict."""
+"""Rounds, medians and requirements of benchmarks."""
 
 from __future__ import annotations
 
 import json
 
-from bench.harness import Contestant, Requirement, Result, compete
+from bench.harness import Contestant, Requirement, Result, compare
 
 
 def silent(_line: str) -> None:
-    """Nothing is printed in tests."""
+    """Log nothing."""
 
 
 def recorder(name: str, log: list[str], *values: float) -> Contestant:
@@ -21,10 +21,10 @@ def recorder(name: str, log: list[str], *values: float) -> Contestant:
     return Contestant(name, run)
 
 
-def test_contestants_take_turns_and_the_order_turns_round():
+def test_contestants_take_turns_in_alternating_order():
     log: list[str] = []
 
-    compete("x", [recorder("a", log, *range(9)), recorder("b", log, *range(9))], rounds=3, say=silent)
+    compare("x", [recorder("a", log, *range(9)), recorder("b", log, *range(9))], rounds=3, log=silent)
 
     assert log == ["a", "b", "a", "b", "b", "a", "a", "b"]
 
@@ -32,19 +32,19 @@ def test_contestants_take_turns_and_the_order_turns_round():
 def test_the_warm_up_does_not_count():
     log: list[str] = []
 
-    result = compete("x", [recorder("a", log, 1000, 1, 2, 3)], rounds=3, say=silent)
+    result = compare("x", [recorder("a", log, 1000, 1, 2, 3)], rounds=3, log=silent)
 
     assert result.medians() == {"a": {"rate": 2}}
 
 
-def test_the_median_counts_and_the_spread_is_told():
+def test_medians_and_spread():
     result = Result("x", {"a": [{"rate": 10}, {"rate": 40}, {"rate": 20}]})
 
     assert result.medians() == {"a": {"rate": 20}}
     assert result.spread("a", "rate") == 1.5
 
 
-def test_a_ratio_that_is_missed_is_named():
+def test_a_missed_ratio_is_reported():
     rounds = {"ours": [{"rate": 90}], "theirs": [{"rate": 100}]}
     result = Result("x", rounds, (Requirement("rate", "ours", "theirs", at_least=1.0),))
 
@@ -52,7 +52,7 @@ def test_a_ratio_that_is_missed_is_named():
     assert "MISSED" in result.markdown()
 
 
-def test_a_ratio_that_is_met_is_not():
+def test_a_met_ratio_is_not_reported():
     rounds = {"ours": [{"rate": 90}], "theirs": [{"rate": 100}]}
     requirements = (
         Requirement("rate", "ours", "theirs", at_most=1.0),
@@ -62,7 +62,7 @@ def test_a_ratio_that_is_met_is_not():
     assert Result("x", rounds, requirements).missed() == []
 
 
-def test_results_are_kept_as_json_and_markdown(tmp_path):
+def test_results_are_saved_as_json_and_markdown(tmp_path):
     Result("x", {"ours": [{"rate": 1}], "theirs": [{"rate": 2}]}).save(tmp_path)
 
     assert json.loads((tmp_path / "x.json").read_text())["medians"] == {"ours": {"rate": 1}, "theirs": {"rate": 2}}

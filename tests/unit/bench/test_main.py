@@ -1,4 +1,4 @@
-"""`python -m bench`: several results of one benchmark, and a verdict over all."""
+"""`python -m bench`: results, missed requirements and the exit code."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bench.harness import Requirement, Result
 
 
 @pytest.fixture(autouse=True)
-def _kept_here(monkeypatch, tmp_path):
+def _temporary_results(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "RESULTS", tmp_path)
     monkeypatch.setattr(command.logs, "configure", lambda _level: None)
 
 
-def yielding(monkeypatch, *results: Result) -> None:
+def use_results(monkeypatch, *results: Result) -> None:
     monkeypatch.setattr(command.importlib, "import_module", lambda _name: SimpleNamespace(run=lambda: iter(results)))
 
 
@@ -23,8 +23,8 @@ def result(name: str, value: float) -> Result:
     return Result(name, {"ours": [{"rate": value}]}, (Requirement("rate", "ours", at_least=10),))
 
 
-def test_each_result_of_a_benchmark_is_kept_and_shown(monkeypatch, tmp_path, capsys):
-    yielding(monkeypatch, result("one", 10), result("two", 20))
+def test_each_result_of_a_benchmark_is_saved_and_printed(monkeypatch, tmp_path, capsys):
+    use_results(monkeypatch, result("one", 10), result("two", 20))
 
     assert command.main(["spares"]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"one.json", "one.md", "two.json", "two.md"}
@@ -33,14 +33,14 @@ def test_each_result_of_a_benchmark_is_kept_and_shown(monkeypatch, tmp_path, cap
     assert "### two" in shown
 
 
-def test_one_missed_requirement_fails_the_run_and_is_named(monkeypatch, capsys):
-    yielding(monkeypatch, result("one", 10), result("two", 9))
+def test_a_missed_requirement_fails_the_run_and_is_reported(monkeypatch, capsys):
+    use_results(monkeypatch, result("one", 10), result("two", 9))
 
     assert command.main(["spares"]) == 1
     assert "MISSED two: rate: ours >= 10, is 9.00" in capsys.readouterr().err
 
 
-def test_an_unknown_benchmark_is_refused_with_the_choices(capsys):
+def test_an_unknown_benchmark_is_an_error_that_lists_the_choices(capsys):
     assert command.main(["nothing"]) == 1
     choices = capsys.readouterr().err.rpartition("there are: ")[2].strip().split(", ")
     assert {"apiserver", "pools", "spares", "spares_plan"} <= set(choices)

@@ -1,4 +1,4 @@
-"""What a scrape of an operator's metrics says about its writes and plans."""
+"""Writes, plans and passes from a scrape of the operator's metrics."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ nodeyard_plan_seconds_sum{capability="spares"} 0.5
 """
 
 
-def test_writes_are_all_but_reads_and_the_renewals_of_the_lease():
+def test_writes_exclude_reads_and_lease_renewals():
     assert Counters(TEXT).writes == 45
 
 
-def test_passes_and_plans_are_counted_however_they_ended():
+def test_passes_and_plans_include_failed_ones():
     assert Counters(TEXT).passes == 5
     assert Counters(TEXT).plans == 5
 
 
-def test_series_are_summed_by_the_labels_given():
+def test_total_sums_the_series_with_the_labels():
     assert Counters(TEXT).total("nodeyard_client_requests_total", resource="nodes", verb="patch") == 42
 
 
-def test_a_series_that_was_never_counted_is_nothing():
+def test_a_missing_series_counts_as_zero():
     assert Counters(TEXT).total("nodeyard_actions_total") == 0

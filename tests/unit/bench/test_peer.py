@@ -1,4 +1,4 @@
-"""The peer is built where it can be, and is never the reason that nothing is measured."""
+"""Building the Go peer; a failure does not stop the benchmark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nodeyard.testing.golang import GoError
 
 
 class Toolchain:
-    """A go that has the module in its cache."""
+    """A Go toolchain with the module in its cache."""
 
     def __init__(self, cache: Path) -> None:
         self.cache = cache
@@ -28,7 +28,7 @@ class Toolchain:
         return ""
 
 
-def test_it_is_built_from_its_module(tmp_path):
+def test_the_peer_is_built_from_its_module(tmp_path):
     cache, out = tmp_path / "cache", tmp_path / "out"
     cache.mkdir()
     out.mkdir()
@@ -42,7 +42,7 @@ def test_it_is_built_from_its_module(tmp_path):
     assert "built from" in built.line()
 
 
-def test_a_module_that_cannot_be_had_is_one_line_that_says_why(tmp_path):
+def test_an_unavailable_module_is_reported_in_one_line(tmp_path):
     def nothing(_say):
         raise GoError("go mod download: 403 Forbidden\nThis module version is not available.")
 
@@ -55,7 +55,7 @@ def test_a_module_that_cannot_be_had_is_one_line_that_says_why(tmp_path):
     )
 
 
-def test_quoted_figures_stand_below_the_table_and_decide_nothing():
+def test_quoted_numbers_are_below_the_table_and_miss_no_requirement():
     result = Result("x", {"ours": [{"rate": 1.0}]}, notes=("could not be built", peer.QUOTED))
     shown = result.markdown()
     assert shown.index("| rate |") < shown.index("could not be built") < shown.index("Quoted from another run")

@@ -1,10 +1,10 @@
-"""What was written for profiles, told apart: the concerned nodes' own, memberships, events, and anything else."""
+"""Write counts of the profiles benchmark: affected nodes, statuses of profiles and roles, Events, and others."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
-from bench.load import MERGE, Call, encoded
+from bench.load import MERGE, Call, encode
 from bench.profiles_fleet import (
     COMPUTE_PROFILES,
     COMPUTES,
@@ -29,7 +29,7 @@ OURS = ["node-00003", "node-00007"]
 
 
 def apply(path: str) -> Call:
-    return Call("PATCH", f"{path}?fieldManager=nodeyard-profiles&force=true", encoded({}), MERGE)
+    return Call("PATCH", f"{path}?fieldManager=nodeyard-profiles&force=true", encode({}), MERGE)
 
 
 OWN = [
@@ -40,12 +40,12 @@ OWN = [
 AROUND = [
     apply(f"{COMPUTE_PROFILES}/shared-cpus/status"),
     apply(f"{ROLES}/role-07/status"),
-    Call("POST", f"{EVENTS}namespaces/default/events", encoded({"metadata": {"name": "e1"}})),
+    Call("POST", f"{EVENTS}namespaces/default/events", encode({"metadata": {"name": "e1"}})),
 ]
 
 
-def test_a_change_is_written_for_its_nodes_and_for_who_counts_them():
-    assert Cost.of([*OWN, *AROUND], OURS) == Cost(1, 1, 1, memberships=2, events=1, others=0)
+def test_writes_for_affected_nodes_and_their_profiles_are_not_others():
+    assert Cost.of([*OWN, *AROUND], OURS) == Cost(1, 1, 1, profile_statuses=2, events=1, others=0)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_a_change_is_written_for_its_nodes_and_for_who_counts_them():
     ],
     ids=lambda call: "/".join(call.path.partition("?")[0].split("/")[-2:]),
 )
-def test_what_belongs_to_another_node_or_is_not_ours_to_write_is_told_apart(stray: Call):
+def test_writes_for_other_nodes_and_unexpected_writes_are_others(stray: Call):
     assert Cost.of([stray], OURS) == Cost(0, 0, 0, 0, 0, others=1)
 
 
-def test_every_node_has_one_role_and_all_roles_have_as_many():
+def test_every_node_has_one_role_and_all_roles_have_equally_many():
     fleets = [members(number, range(100), 20) for number in range(20)]
     assert {len(each) for each in fleets} == {5}
     assert len({name for each in fleets for name in each}) == 100
@@ -79,7 +79,7 @@ def test_every_node_has_one_role_and_all_roles_have_as_many():
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_profiles_are_sound_and_let_all_nodes_be_disturbed(name: str):
+def test_the_profiles_are_valid_and_allow_all_nodes_to_be_unavailable(name: str):
     one = msgspec.convert(profile(name), ComputeProfile).spec
     assert one is not None
     assert validate_profile(NOVA, name, one.custom_compute_service_config) == ValidationResult()

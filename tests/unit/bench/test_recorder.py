@@ -1,4 +1,4 @@
-"""Every write is noted on its way out, and nothing is changed by that."""
+"""The recording transport: records writes, passes every request on unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from bench.load import Call
 from bench.recorder import RecordingTransport
-from bench.replay import recorded
+from bench.replay import read_record
 
 from nodeyard.client.transport import Request, Response
 
@@ -15,15 +15,15 @@ NODE = "/api/v1/nodes/n1"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/nodeyard-system/leases/nodeyard-spares"
 
 
-class Passed:
-    """Answers everything, and knows what it was asked."""
+class InnerTransport:
+    """Answers every request and keeps it."""
 
     def __init__(self) -> None:
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
         self.is_closed = False
 
     async def send(self, request: Request) -> Response:
-        self.asked.append(request)
+        self.requests.append(request)
         return Response(200, {}, b"{}")
 
     @asynccontextmanager
@@ -35,8 +35,8 @@ class Passed:
 
 
 @pytest.fixture
-def inner() -> Passed:
-    return Passed()
+def inner() -> InnerTransport:
+    return InnerTransport()
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def transport(inner, tmp_path) -> RecordingTransport:
     return RecordingTransport(inner, tmp_path / "writes")
 
 
-async def test_a_write_is_passed_on_and_kept_with_its_query_type_and_body(transport, inner, tmp_path):
+async def test_a_write_is_passed_on_and_recorded_with_query_content_type_and_body(transport, inner, tmp_path):
     request = Request(
         "PATCH",
         NODE,
@@ -56,31 +56,31 @@ async def test_a_write_is_passed_on_and_kept_with_its_query_type_and_body(transp
     answer = await transport.send(request)
 
     assert answer.status == 200
-    assert inner.asked == [request]
+    assert inner.requests == [request]
     await transport.close()
     kept = Call("PATCH", f"{NODE}?fieldManager=nodeyard%20spares", b'{"spec":{}}', "application/merge-patch+json")
-    assert recorded(tmp_path / "writes") == [kept]
+    assert read_record(tmp_path / "writes") == [kept]
 
 
-async def test_reads_are_passed_on_and_not_kept(transport, inner, tmp_path):
+async def test_reads_are_passed_on_and_not_recorded(transport, inner, tmp_path):
     await transport.send(Request("GET", NODE))
     async with transport.stream(Request("GET", "/api/v1/nodes")) as stream:
         assert stream == "/api/v1/nodes"
     await transport.close()
 
-    assert len(inner.asked) == 1
-    assert recorded(tmp_path / "writes") == []
+    assert len(inner.requests) == 1
+    assert read_record(tmp_path / "writes") == []
 
 
-async def test_renewals_of_the_operators_own_lease_are_not_the_fleets(transport, tmp_path):
+async def test_renewals_of_the_operators_own_lease_are_not_read(transport, tmp_path):
     await transport.send(Request("PATCH", LEASE, body=b"{}"))
     await transport.send(Request("PATCH", NODE, body=b"{}"))
     await transport.close()
 
-    assert [call.path for call in recorded(tmp_path / "writes")] == [NODE]
+    assert [call.path for call in read_record(tmp_path / "writes")] == [NODE]
 
 
-async def test_closing_closes_what_is_behind_it(transport, inner):
+async def test_close_closes_the_inner_transport(transport, inner):
     await transport.close()
 
     assert inner.is_closed

@@ -1,9 +1,9 @@
-"""The fleet on a server: who arrives, what is asked for, and what another watcher sees."""
+"""The fleet of the spares benchmark: spares, newcomers, templates and heartbeats."""
 
 from __future__ import annotations
 
 from bench import spares_fleet
-from bench.load import encoded
+from bench.load import encode
 from bench.spares_fleet import newcomer, spare, template
 
 from nodeyard.capabilities.spares import names
@@ -14,7 +14,7 @@ from nodeyard.kube.objects import Node
 
 
 def node(obj: Object) -> Node:
-    return decode_as(Node, encoded(obj))
+    return decode_as(Node, encode(obj))
 
 
 def test_a_newcomer_is_spare_by_its_taint_alone():
@@ -23,7 +23,7 @@ def test_a_newcomer_is_spare_by_its_taint_alone():
     assert names.SPARE_LABEL in spare(1)["metadata"]["labels"]
 
 
-def test_the_fleet_lies_in_several_zones():
+def test_the_fleet_spans_several_zones():
     zones = {spare(number)["metadata"]["labels"]["topology.kubernetes.io/zone"] for number in range(9)}
 
     assert zones == {"zone-a", "zone-b", "zone-c"}
@@ -34,7 +34,7 @@ def test_templates_differ_in_name_and_priority():
     assert len({template(number, 1)["spec"]["priority"] for number in range(10)}) == 10
 
 
-def test_a_heartbeat_moves_only_the_time_of_each_condition():
+def test_a_heartbeat_changes_only_the_heartbeat_time_of_each_condition():
     call = spares_fleet._heartbeat(7)
 
     assert call.path == "/api/v1/nodes/node-00007/status"

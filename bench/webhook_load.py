@@ -1,5 +1,7 @@
-"""Questions put to a webhook server: so many connections, each with one question in flight, and as little else as
-possible, so that it is the server that is measured."""
+"""Sends admission reviews to a webhook server: a fixed number of connections, each with one review in flight.
+
+The client does as little as possible, so that the server is measured.
+"""
 
 from __future__ import annotations
 
@@ -18,46 +20,50 @@ _LENGTH = b"content-length:"
 
 
 @dataclass(frozen=True)
-class Asked:
+class LoadResult:
     seconds: float
     latencies: Sequence[float]
-    """In the order of the answers."""
+    """In seconds, in the order of the responses."""
 
     @property
     def rate(self) -> float:
         return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
-        """By the nearest rank, in milliseconds."""
+        """Return the latency of the nearest rank, in milliseconds."""
         ranked = sorted(self.latencies)
         return ranked[min(len(ranked) - 1, int(share * len(ranked)))] * 1000
 
 
 @dataclass(frozen=True)
-class Asker:
-    """A caller of webhooks, as an API server is one."""
+class WebhookClient:
+    """How to reach the webhook server, with a client certificate like an API server's."""
 
     port: int
     authority: bytes
-    client: Path
-    """Its certificate, and its key."""
+    certificate: Path
+    """Client certificate and key."""
 
 
-def ask(asker: Asker, path: str, questions: Sequence[bytes], in_flight: int, expected: bytes) -> Asked:
-    """All of them; an answer that does not have the expected text ends the benchmark."""
-    return uvloop.run(_ask(asker, path, questions, in_flight, expected))
+def send_reviews(
+    client: WebhookClient, path: str, reviews: Sequence[bytes], in_flight: int, expected: bytes
+) -> LoadResult:
+    """Send all reviews. A response without the expected text ends the benchmark."""
+    return uvloop.run(_send_reviews(client, path, reviews, in_flight, expected))
 
 
-async def _ask(asker: Asker, path: str, questions: Sequence[bytes], in_flight: int, expected: bytes) -> Asked:
-    port, trust = asker.port, ssl.create_default_context(cadata=asker.authority.decode())
-    trust.load_cert_chain(asker.client)
+async def _send_reviews(
+    client: WebhookClient, path: str, reviews: Sequence[bytes], in_flight: int, expected: bytes
+) -> LoadResult:
+    port, trust = client.port, ssl.create_default_context(cadata=client.authority.decode())
+    trust.load_cert_chain(client.certificate)
     connections = await asyncio.gather(*(asyncio.open_connection(HOST, port, ssl=trust) for _ in range(in_flight)))
-    requests = iter([_request(path, each) for each in questions])
+    requests = iter([_request(path, each) for each in reviews])
     latencies: list[float] = []
     try:
         began = time.perf_counter()
         await asyncio.gather(*(_work(*each, requests, latencies, expected) for each in connections))
-        return Asked(time.perf_counter() - began, latencies)
+        return LoadResult(time.perf_counter() - began, latencies)
     finally:
         for _reader, writer in connections:
             writer.close()
@@ -89,4 +95,4 @@ def content_length(head: bytes) -> int:
     for line in head.lower().split(b"\r\n"):
         if line.startswith(_LENGTH):
             return int(line.removeprefix(_LENGTH))
-    raise RuntimeError(f"an answer without a length: {head[:200]!r}")
+    raise RuntimeError(f"response without Content-Length: {head[:200]!r}")
