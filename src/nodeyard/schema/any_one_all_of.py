@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nodeyard.kube.json import Json
-from nodeyard.schema.faults import Fault, of_branches
+from nodeyard.schema.faults import Fault, branch_fault
 from nodeyard.schema.model import Schema
 from nodeyard.schema.scalars import Check, format_of, type_check, types_of
 
@@ -19,7 +19,7 @@ Table = dict[type, tuple[Check, ...]]
 TableOf = Callable[[Schema], Table]
 
 
-def run(table: Table, value: Json) -> list[Fault]:
+def run_checks(table: Table, value: Json) -> list[Fault]:
     """Run the checks of a node on a value."""
     faults: list[Fault] = []
     for check in table[value.__class__]:
@@ -48,42 +48,42 @@ def branch_check(schema: Schema, table_of: TableOf) -> Check | None:
     return check
 
 
-def _inner(faults: list[Fault]) -> list[Fault]:
+def _attribute_to_value(faults: list[Fault]) -> list[Fault]:
     """Attribute the faults of a branch to the value itself, for ratcheting."""
     for fault in faults:
-        fault.inner = len(fault.steps)
+        fault.own_steps = len(fault.steps)
     return faults
 
 
 def _any_check(branches: tuple[Schema, ...], table_of: TableOf) -> Check:
     tables = [table_of(branch) for branch in branches]
-    closest = _Closest(branches, table_of)
+    best_branch = _BestBranch(branches, table_of)
 
     def check(value: Json) -> list[Fault] | None:
         results = []
         for table in tables:
-            faults = run(table, value)
+            faults = run_checks(table, value)
             if not faults:
                 return None
             results.append(faults)
-        return [of_branches("must validate at least one schema (anyOf)"), *closest(results, value)]
+        return [branch_fault("must validate at least one schema (anyOf)"), *best_branch(results, value)]
 
     return check
 
 
 def _one_check(branches: tuple[Schema, ...], table_of: TableOf) -> Check:
     tables = [table_of(branch) for branch in branches]
-    closest = _Closest(branches, table_of)
+    best_branch = _BestBranch(branches, table_of)
 
     def check(value: Json) -> list[Fault] | None:
-        results = [run(table, value) for table in tables]
+        results = [run_checks(table, value) for table in tables]
         valid = sum(1 for faults in results if not faults)
         if valid == 1:
             return None
-        words = "must validate one and only one schema (oneOf)."
+        message = "must validate one and only one schema (oneOf)."
         if valid:
-            return [of_branches(f"{words} Found {valid} valid alternatives")]
-        return [of_branches(f"{words} Found none valid"), *closest(results, value)]
+            return [branch_fault(f"{message} Found {valid} valid alternatives")]
+        return [branch_fault(f"{message} Found none valid"), *best_branch(results, value)]
 
     return check
 
@@ -92,12 +92,12 @@ def _all_check(branches: tuple[Schema, ...], table_of: TableOf) -> Check:
     tables = [table_of(branch) for branch in branches]
 
     def check(value: Json) -> list[Fault] | None:
-        results = [run(table, value) for table in tables]
+        results = [run_checks(table, value) for table in tables]
         if not any(results):
             return None
         ending = ". None validated" if all(results) else ""
-        faults = [fault for found in results for fault in _inner(found)]
-        return [*faults, of_branches(f"must validate all the schemas (allOf){ending}")]
+        faults = [fault for found in results for fault in _attribute_to_value(found)]
+        return [*faults, branch_fault(f"must validate all the schemas (allOf){ending}")]
 
     return check
 
@@ -106,50 +106,50 @@ def _not_check(branch: Schema, table_of: TableOf) -> Check:
     table = table_of(branch)
 
     def check(value: Json) -> list[Fault] | None:
-        return None if run(table, value) else [of_branches("must not validate the schema (not)")]
+        return None if run_checks(table, value) else [branch_fault("must not validate the schema (not)")]
 
     return check
 
 
-class _Closest:
-    """Selects the faults of the branch with the highest match count; the first of equals."""
+class _BestBranch:
+    """Selects the faults of the branch with the highest match count, the first of several."""
 
     def __init__(self, branches: tuple[Schema, ...], table_of: TableOf) -> None:
         self._branches = branches
         self._table_of = table_of
 
     def __call__(self, results: list[list[Fault]], value: Json) -> list[Fault]:
-        weights = [self._weight(branch, value) for branch in self._branches]
-        return _inner(results[weights.index(max(weights))])
+        counts = [self._match_count(branch, value) for branch in self._branches]
+        return _attribute_to_value(results[counts.index(max(counts))])
 
-    def _weight(self, schema: Schema, value: Json) -> int:
+    def _match_count(self, schema: Schema, value: Json) -> int:
         """Return the match count: one for each kind of check that applies, whatever its result, and some extra."""
         refuse = type_check(schema, value.__class__)
         fits = refuse is None or not refuse(value)
         if value is None:
             return int(fits)
         is_typed = bool(types_of(schema) or format_of(schema))
-        points = 4 + (1 + fits if is_typed else 0) + self._branch_weight(schema, value)
+        count = 4 + (1 + fits if is_typed else 0) + self._branch_match_count(schema, value)
         if isinstance(value, str):
-            return points + 1 + bool(format_of(schema))
+            return count + 1 + bool(format_of(schema))
         if isinstance(value, list):
             items = schema.items
-            return points + 2 + (sum(self._weight(items, item) for item in value) if items is not None else 0)
+            return count + 2 + (sum(self._match_count(items, item) for item in value) if items is not None else 0)
         if isinstance(value, dict):
             known = [(schema.properties[name], item) for name, item in value.items() if name in schema.properties]
-            return points + 1 + sum(self._weight(child, item) for child, item in known)
-        return points + 2 * (not isinstance(value, bool))
+            return count + 1 + sum(self._match_count(child, item) for child, item in known)
+        return count + 2 * (not isinstance(value, bool))
 
-    def _branch_weight(self, schema: Schema, value: Json) -> int:
-        total = sum(self._weight(branch, value) for branch in schema.all_of)
+    def _branch_match_count(self, schema: Schema, value: Json) -> int:
+        total = sum(self._match_count(branch, value) for branch in schema.all_of)
         if schema.any_of:
             valid = self._valid(schema.any_of, value)
-            total += max(self._weight(branch, value) for branch in valid[:1] or schema.any_of)
+            total += max(self._match_count(branch, value) for branch in valid[:1] or schema.any_of)
         if schema.one_of:
             valid = self._valid(schema.one_of, value)
             if len(valid) <= 1:
-                total += max(self._weight(branch, value) for branch in valid or schema.one_of)
+                total += max(self._match_count(branch, value) for branch in valid or schema.one_of)
         return total
 
     def _valid(self, branches: tuple[Schema, ...], value: Json) -> list[Schema]:
-        return [branch for branch in branches if not run(self._table_of(branch), value)]
+        return [branch for branch in branches if not run_checks(self._table_of(branch), value)]

@@ -10,38 +10,36 @@ from nodeyard.kube.fields import FieldErrorType, too_many
 from nodeyard.kube.json import Json, json_equal
 from nodeyard.schema.any_one_all_of import Table, branch_check
 from nodeyard.schema.compile import OPEN
-from nodeyard.schema.faults import Entry, Fault, beneath, judged, missing, stated
+from nodeyard.schema.faults import Fault, MapKey, add_step, body_fault, plain_fault, required_fault
 from nodeyard.schema.model import Schema
-from nodeyard.schema.scalars import KINDS, Check, enum_check, number_check, string_checks, type_check
+from nodeyard.schema.scalars import JSON_TYPES, Check, enum_check, number_check, string_checks, type_check
 
 _LONGEST = 2**63
 
 
 def table_of(schema: Schema) -> Table:
-    if schema.programs is None:
-        schema.programs = {}
-    known: Table | None = schema.programs.get("checks")
+    known: Table | None = schema.compiled.get("checks")
     if known is None:
         # Stored before it is filled, so that a recursive type terminates.
-        known = schema.programs["checks"] = {}
-        known.update({kind: tuple(_checks(schema, kind)) for kind in KINDS})
+        known = schema.compiled["checks"] = {}
+        known.update({json_type: tuple(_checks(schema, json_type)) for json_type in JSON_TYPES})
         known[int] = _wide_integers(known)
     return known
 
 
-def _checks(schema: Schema, kind: type) -> list[Check]:
+def _checks(schema: Schema, json_type: type) -> list[Check]:
     """Return the checks in the server's order. A null is checked only for its type and enum."""
-    checks: list[Check | None] = [type_check(schema, kind)]
-    if kind is not type(None):
+    checks: list[Check | None] = [type_check(schema, json_type)]
+    if json_type is not type(None):
         checks.append(branch_check(schema, table_of))
-    if kind is str:
+    if json_type is str:
         checks += string_checks(schema)
-    elif kind in (int, float):
-        checks.append(number_check(schema, kind))
-    elif kind is list:
+    elif json_type in (int, float):
+        checks.append(number_check(schema, json_type))
+    elif json_type is list:
         checks.append(_list_check(schema))
     checks.append(enum_check(schema))
-    if kind is dict:
+    if json_type is dict:
         checks.append(_object_check(schema))
     return [check for check in checks if check is not None]
 
@@ -76,14 +74,14 @@ def _list_check(schema: Schema) -> Check | None:
                 for each in items[item.__class__]:
                     found = each(item)
                     if found:
-                        faults += beneath(position, found)
+                        faults += add_step(position, found)
         size = len(value)
         if size < least:
-            faults.append(judged(FieldErrorType.INVALID, size, f"should have at least {least} items"))
+            faults.append(body_fault(FieldErrorType.INVALID, size, f"should have at least {least} items"))
         if most is not None and size > most:
-            faults.append(stated(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail))
+            faults.append(plain_fault(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail))
         if is_unique and _has_duplicates(value):
-            faults.append(judged(FieldErrorType.INVALID, "", "shouldn't contain duplicates"))
+            faults.append(body_fault(FieldErrorType.INVALID, "", "shouldn't contain duplicates"))
         return faults
 
     return check
@@ -113,7 +111,7 @@ def _object_check(schema: Schema) -> Check | None:
                 faults += found
         for name in required:
             if name not in value:
-                faults.append(missing(name))
+                faults.append(required_fault(name))
         return faults
 
     return check
@@ -128,9 +126,9 @@ def _size_check(schema: Schema) -> Check | None:
         faults: list[Fault] = []
         size = len(value)
         if size < least:
-            faults.append(judged(FieldErrorType.INVALID, size, f"should have at least {least} properties"))
+            faults.append(body_fault(FieldErrorType.INVALID, size, f"should have at least {least} properties"))
         if most is not None and size > most:
-            faults.append(stated(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail))
+            faults.append(plain_fault(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail))
         return faults
 
     return check
@@ -157,7 +155,7 @@ def _field_check(schema: Schema) -> Check | None:
                 found = each(item)
                 if found:
                     faults = faults or []
-                    faults += beneath(Entry(name) if table is additional else name, found)
+                    faults += add_step(MapKey(name) if table is additional else name, found)
         return faults
 
     return check

@@ -55,7 +55,8 @@ def compile_schema(openapi: Object) -> Schema:
         elif key in _BRANCHES:
             parts[_BRANCHES[key]] = tuple(compile_schema(branch) for branch in value)
     parts["properties"] = {name: compile_schema(child) for name, child in (openapi.get("properties") or {}).items()}
-    parts["default"] = _default(openapi.get("default"))
+    default = openapi.get("default")
+    parts["default"] = UNSET if default is None else default
     parts["enum"] = tuple(openapi["enum"]) if openapi.get("enum") else None
     parts["rules"] = tuple(_rule(rule) for rule in openapi.get("x-kubernetes-validations") or ())
     if openapi.get("items") is not None:
@@ -63,10 +64,6 @@ def compile_schema(openapi: Object) -> Schema:
     if openapi.get("not") is not None:
         parts["not_"] = compile_schema(openapi["not"])
     return Schema(**parts, **_additional(openapi.get("additionalProperties")))
-
-
-def _default(value: Json) -> Json:
-    return UNSET if value is None else value
 
 
 def _additional(declared: Json) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from nodeyard.kube.objects import Condition, Taint
 CATEGORY = "nodeyard"
 
 
-class UndescribedError(ValueError):
+class MissingDescriptionError(ValueError):
     """A field has no description."""
 
 
@@ -33,10 +33,10 @@ class Column:
     description: str = ""
 
     def render(self) -> Object:
-        shown: Object = {"name": self.name, "type": self.type, "jsonPath": self.path}
+        column: Object = {"name": self.name, "type": self.type, "jsonPath": self.path}
         if self.description:
-            shown["description"] = self.description
-        return {**shown, "priority": self.priority} if self.priority else shown
+            column["description"] = self.description
+        return {**column, "priority": self.priority} if self.priority else column
 
 
 HELD_COLUMN = Column(
@@ -73,8 +73,8 @@ class Definition:
         """Return the CustomResourceDefinition."""
         subresources: Object = {"status": {}}
         if self.scale:
-            wanted, present = self.scale
-            subresources["scale"] = {"specReplicasPath": wanted, "statusReplicasPath": present}
+            spec_replicas, status_replicas = self.scale
+            subresources["scale"] = {"specReplicasPath": spec_replicas, "statusReplicasPath": status_replicas}
         version = {
             "name": self.version,
             "served": True,
@@ -114,7 +114,7 @@ class Definition:
 
     def schema(self) -> Object:
         """Return the structural schema."""
-        root = _object(inspect.type_info(self.type), "", self.overlay)
+        root = _object_schema(inspect.type_info(self.type), "", self.overlay)
         properties = root["properties"]
         properties["metadata"] = {"type": "object", **self.overlay.get("metadata", {})}
         properties = {
@@ -164,11 +164,11 @@ _TAINT: Object = {
         "timeAdded": {"type": "string", "format": "date-time", "description": "When the taint was added."},
     },
 }
-_KNOWN: Mapping[type, Object] = {Condition: _CONDITION, Taint: _TAINT}
+_KUBERNETES_TYPES: Mapping[type, Object] = {Condition: _CONDITION, Taint: _TAINT}
 """Schemas of Kubernetes types, which have no descriptions."""
 
 
-def _object(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
+def _object_schema(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
     assert isinstance(info, inspect.StructType)
     properties: Object = {}
     for each in info.fields:
@@ -176,31 +176,28 @@ def _object(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Obj
         if below == "metadata":
             properties["metadata"] = {"type": "object"}
             continue
-        schema = _value(each.type, below, overlay)
+        schema = _field_schema(each.type, below, overlay)
         if "description" not in schema:
-            raise UndescribedError(f"{info.cls.__name__}.{each.name} has no description")
+            raise MissingDescriptionError(f"{info.cls.__name__}.{each.name} has no description")
         properties[each.encode_name] = schema
     return {"type": "object", "properties": properties}
 
 
-def _value(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
+def _field_schema(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
     extra: Object = {}
     if isinstance(info, inspect.Metadata):
         extra = dict(info.extra_json_schema or {})
         info = info.type
-    schema = {**_described(extra), **_plain(_without_none(info), path, overlay), **extra}
-    return _merged(schema, overlay.get(path, {}))
-
-
-def _described(extra: Object) -> Object:
-    """Return the description alone, so that it comes first in the YAML."""
-    return {"description": extra["description"]} if "description" in extra else {}
+    # The description comes first in the YAML.
+    description = {"description": extra["description"]} if "description" in extra else {}
+    schema = {**description, **_type_schema(_remove_none(info), path, overlay), **extra}
+    return _merge_overlay(schema, overlay.get(path, {}))
 
 
 _INT_OR_STRING = {inspect.IntType, inspect.StrType}
 
 
-def _without_none(info: inspect.Type) -> inspect.Type:
+def _remove_none(info: inspect.Type) -> inspect.Type:
     """Remove None from a union: an optional field may be missing. A union of int and str is int-or-string."""
     if not isinstance(info, inspect.UnionType):
         return info
@@ -212,17 +209,17 @@ def _without_none(info: inspect.Type) -> inspect.Type:
     return rest[0]
 
 
-def _plain(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
+def _type_schema(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
     match info:
         case inspect.StructType():
-            known = _KNOWN.get(info.cls)
-            return dict(known) if known is not None else _object(info, path, overlay)
+            known = _KUBERNETES_TYPES.get(info.cls)
+            return dict(known) if known is not None else _object_schema(info, path, overlay)
         case inspect.EnumType():
             return {"type": "string", "enum": [member.value for member in info.cls]}
         case inspect.DictType():
-            return {"type": "object", "additionalProperties": _value(info.value_type, f"{path}.*", overlay)}
+            return {"type": "object", "additionalProperties": _field_schema(info.value_type, f"{path}.*", overlay)}
         case inspect.VarTupleType() | inspect.ListType():
-            return {"type": "array", "items": _value(info.item_type, f"{path}[]", overlay)}
+            return {"type": "array", "items": _field_schema(info.item_type, f"{path}[]", overlay)}
         case inspect.AnyType():
             return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         case inspect.UnionType():
@@ -242,7 +239,7 @@ _SCALARS: Mapping[Any, Object] = {
 }
 
 
-def _merged(schema: Object, over: Object) -> Object:
+def _merge_overlay(schema: Object, over: Object) -> Object:
     """Merge the overlay: it wins, a None removes the key, and CEL rules are appended."""
     rules: Sequence[Any] = [*schema.get("x-kubernetes-validations", ()), *over.get("x-kubernetes-validations", ())]
     merged = {word: value for word, value in {**schema, **over}.items() if value is not None}

@@ -14,10 +14,10 @@ from nodeyard.schema.validate import value_faults
 
 def default_faults(openapi: Object, path: str) -> list[FieldError]:
     """Return the faults of all defaults: invalid values and unknown fields."""
-    return list(_node(openapi, path))
+    return list(_node_faults(openapi, path))
 
 
-def _node(node: Object, path: str) -> Iterator[FieldError]:
+def _node_faults(node: Object, path: str) -> Iterator[FieldError]:
     value = node.get("default")
     if value is not None:
         schema = compile_schema(node)
@@ -26,6 +26,6 @@ def _node(node: Object, path: str) -> Iterator[FieldError]:
             yield invalid(place, value, "must not have unknown fields")
         yield from embedded_faults(schema, value, place) or value_faults(schema, value, path=place)
     if node.get("items") is not None:
-        yield from _node(node["items"], child(path, "items"))
+        yield from _node_faults(node["items"], child(path, "items"))
     for name, below in (node.get("properties") or {}).items():
-        yield from _node(below, key(child(path, "properties"), name))
+        yield from _node_faults(below, key(child(path, "properties"), name))

@@ -139,19 +139,20 @@ def _metadata_faults(metadata: Object, path: str) -> list[FieldError]:
     faults: list[FieldError] = []
     for name in ("generateName", "name"):
         text = metadata.get(name) or ""
-        faults += [invalid(child(path, name), text, words) for words in _segment_faults(text, name == "name")]
+        faults += [invalid(child(path, name), text, message) for message in _segment_faults(text, name == "name")]
     namespace = metadata.get("namespace") or ""
     if namespace:
-        faults += [invalid(child(path, "namespace"), namespace, words) for words in label_faults(namespace)]
+        faults += [invalid(child(path, "namespace"), namespace, message) for message in label_faults(namespace)]
     if (metadata.get("generation") or 0) < 0:
-        words = "must be greater than or equal to 0"
-        faults.append(invalid(child(path, "generation"), metadata["generation"], words))
+        message = "must be greater than or equal to 0"
+        faults.append(invalid(child(path, "generation"), metadata["generation"], message))
     faults += _label_faults(metadata.get("labels") or {}, child(path, "labels"))
     faults += _annotation_faults(metadata.get("annotations") or {}, child(path, "annotations"))
     for owner in metadata.get("ownerReferences") or ():
         faults += _owner_faults(owner, child(path, "ownerReferences"))
     for finalizer in metadata.get("finalizers") or ():
-        faults += [invalid(child(path, "finalizers"), finalizer, words) for words in qualified_name_faults(finalizer)]
+        below = child(path, "finalizers")
+        faults += [invalid(below, finalizer, message) for message in qualified_name_faults(finalizer)]
     return faults
 
 
@@ -164,13 +165,13 @@ def _segment_faults(text: str, is_whole: bool) -> list[str]:
 def _label_faults(labels: Object, path: str) -> list[FieldError]:
     faults: list[FieldError] = []
     for name, value in labels.items():
-        faults += [invalid(path, name, words) for words in qualified_name_faults(name)]
-        faults += [invalid(path, value, words) for words in label_value_faults(value)]
+        faults += [invalid(path, name, message) for message in qualified_name_faults(name)]
+        faults += [invalid(path, value, message) for message in label_value_faults(value)]
     return faults
 
 
 def _annotation_faults(annotations: Object, path: str) -> list[FieldError]:
-    faults = [invalid(path, name, words) for name in annotations for words in qualified_name_faults(name.lower())]
+    faults = [invalid(path, name, message) for name in annotations for message in qualified_name_faults(name.lower())]
     if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > _ANNOTATIONS_MAX:
         faults.append(too_long(path, _ANNOTATIONS_MAX))
     return faults

@@ -14,10 +14,10 @@ from nodeyard.kube.fields import FieldError, FieldErrorType, child
 from nodeyard.kube.goformat import quote
 
 # The path that the server prints for a fault without a field.
-NOWHERE = "<nil>"
+NO_PATH = "<nil>"
 
 
-class Entry(str):
+class MapKey(str):
     """A map key (additionalProperties), as opposed to a property name."""
 
     __slots__ = ()
@@ -32,64 +32,64 @@ class Fault:
     value: Any
     detail: Callable[[str], str]
     """Builds the message from the path."""
-    is_placed: bool = True
+    has_field: bool = True
     """The server sets the field. For some faults it has the path only in the message."""
     steps: list[Step] = field(default_factory=list)
     """Path steps from the value up to the root."""
-    inner: int = 0
+    own_steps: int = 0
     """Number of `steps` inside a branch of anyOf and the like, which belong to the checked value itself."""
 
     def error(self, prefix: str) -> FieldError:
         """Build the FieldError. `prefix` is the path of the walked value; the message has the path from there."""
         path = self._path()
-        place = child(prefix, path.removeprefix(".")) if self.is_placed and path else prefix
-        return FieldError(self.type, place or NOWHERE, self.value, self.detail(path))
+        place = child(prefix, path.removeprefix(".")) if self.has_field and path else prefix
+        return FieldError(self.type, place or NO_PATH, self.value, self.detail(path))
 
     def _path(self) -> str:
         text = ""
         for step in reversed(self.steps):
             if isinstance(step, int):
                 text += f"[{step}]"
-            elif text or isinstance(step, Entry):
+            elif text or isinstance(step, MapKey):
                 text += f".{step}"
             else:
                 text = step
         return text
 
 
-def judged(type_: FieldErrorType, value: Any, words: str) -> Fault:
+def body_fault(type_: FieldErrorType, value: Any, message: str) -> Fault:
     """Build the common form: `spec.nodes in body should ...`."""
-    return Fault(type_, value, lambda path: f"{path} in body {words}")
+    return Fault(type_, value, lambda path: f"{path} in body {message}")
 
 
-def stated(type_: FieldErrorType, value: Any, words: str) -> Fault:
+def plain_fault(type_: FieldErrorType, value: Any, message: str) -> Fault:
     """Build a fault whose message does not repeat the path."""
-    return Fault(type_, value, lambda path: words)
+    return Fault(type_, value, lambda path: message)
 
 
-def unplaced(words: str) -> Fault:
+def range_fault(message: str) -> Fault:
     """Build a fault of a number's range: `Checked value must be of type integer ... in spec.nodes`."""
-    return Fault(FieldErrorType.INVALID, "", lambda path: f"{words} in {path}", is_placed=False)
+    return Fault(FieldErrorType.INVALID, "", lambda path: f"{message} in {path}", has_field=False)
 
 
-def of_branches(words: str) -> Fault:
+def branch_fault(message: str) -> Fault:
     """Build a fault of anyOf and the like: `"spec.nodes" must validate ...`."""
-    return Fault(FieldErrorType.INVALID, "", lambda path: f"{quote(path)} {words}", is_placed=False)
+    return Fault(FieldErrorType.INVALID, "", lambda path: f"{quote(path)} {message}", has_field=False)
 
 
-def missing(name: str) -> Fault:
+def required_fault(name: str) -> Fault:
     """Build the fault of a missing field. It has the field's path, but belongs to the container."""
-    return Fault(FieldErrorType.REQUIRED, None, lambda path: "", steps=[Entry(name)], inner=1)
+    return Fault(FieldErrorType.REQUIRED, None, lambda path: "", steps=[MapKey(name)], own_steps=1)
 
 
-def beneath(step: Step, faults: list[Fault]) -> list[Fault]:
+def add_step(step: Step, faults: list[Fault]) -> list[Fault]:
     """Append the step from a container to its child to the child's faults."""
     for fault in faults:
         fault.steps.append(step)
     return faults
 
 
-def errors(faults: Iterable[Fault], prefix: str = "") -> list[FieldError]:
+def field_errors(faults: Iterable[Fault], prefix: str = "") -> list[FieldError]:
     """Build the FieldErrors without duplicates: several branches often find the same fault."""
     distinct: dict[str, FieldError] = {}
     for fault in faults:

@@ -36,7 +36,7 @@ _NANOSECONDS = {
 }
 _DURATION_PART = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*([A-Za-zµ]+)")
 _DURATION_UNITS = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
-_DURATION_STEMS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
+_DURATION_PREFIXES = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
 _HOSTNAME = (
     r"^([a-zA-Z0-9{s}{l}]((-?[a-zA-Z0-9{s}{l}]{{0,62}})?)"
@@ -48,7 +48,7 @@ _CREDIT_CARD = re.compile(
     r"4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}"
 )
-_SHADE = r"[\t\n\f\r ]*(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*"
+_COLOR_CHANNEL = r"[\t\n\f\r ]*(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])[\t\n\f\r ]*"
 
 
 def _matches(pattern: str, flags: int = 0) -> StringCheck:
@@ -89,7 +89,7 @@ def _is_duration(text: str) -> bool:
         if len(digits) > 19 or int(digits or "0") >= 2**63:
             return False
         word = unit.lower()
-        known = known or word in _DURATION_UNITS or word.startswith(_DURATION_STEMS)
+        known = known or word in _DURATION_UNITS or word.startswith(_DURATION_PREFIXES)
     return known
 
 
@@ -130,10 +130,6 @@ def _is_isbn13(text: str) -> bool:
     return int(text[12]) == (10 - total % 10) % 10
 
 
-def _is_anything(text: str) -> bool:
-    return True
-
-
 def _is_short_name(text: str) -> bool:
     return len(text) <= 63 and re.fullmatch(_NAME, text) is not None
 
@@ -161,8 +157,8 @@ _STRING_CHECKS: dict[str, StringCheck] = {
     "k8slongname": _is_long_name,
     "k8sshortname": _is_short_name,
     "mac": addresses.is_mac,
-    "password": _is_anything,
-    "rgbcolor": _matches(rf"rgb\({_SHADE},{_SHADE},{_SHADE}\)"),
+    "password": lambda _text: True,
+    "rgbcolor": _matches(rf"rgb\({_COLOR_CHANNEL},{_COLOR_CHANNEL},{_COLOR_CHANNEL}\)"),
     "ssn": _matches("(?=.{11}$)[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}"),
     "uri": addresses.is_request_uri,
     "uuid": _uuid("[0-9a-f]{4}", "[0-9a-f]{4}"),

@@ -91,8 +91,8 @@ class Schema:
     rules: tuple[Rule, ...] = ()
     description: str = ""
 
-    programs: dict[str, Any] | None = field(default=None, init=False, repr=False)
-    """Cache of the programs that validation and tree walks compile from this node at first use."""
+    compiled: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """Cache of the checks and walks that are compiled from this node at first use."""
 
     @property
     def is_atomic(self) -> bool:

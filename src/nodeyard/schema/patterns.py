@@ -48,19 +48,19 @@ class Pattern:
         if count := _ENDLESS_COUNT.search(source):
             raise PatternError("invalid repeat count", count[0])
         try:
-            self._compiled: Any = re2.compile(_encodable(source), _OPTIONS)
+            self._compiled: Any = re2.compile(_replace_surrogates(source), _OPTIONS)
         except re2.error as fault:
             raise _go_error(fault, source) from None
 
     def matches(self, text: str) -> bool:
         """Return whether the pattern matches anywhere in the text."""
-        return self._compiled.search(_encodable(text)) is not None
+        return self._compiled.search(_replace_surrogates(text)) is not None
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
         """Return all matches from left to right, at most `limit` if it is not negative."""
         found: list[str] = []
         end = -1
-        for match in self._compiled.finditer(_encodable(text)):
+        for match in self._compiled.finditer(_replace_surrogates(text)):
             if len(found) == limit:
                 break
             if match.start() == match.end() == end:
@@ -76,7 +76,7 @@ def compile_pattern(source: str) -> Pattern:
     return Pattern(source)
 
 
-def _encodable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which have no UTF-8, by question marks."""
     try:
         text.encode()
@@ -86,8 +86,8 @@ def _encodable(text: str) -> str:
 
 
 def _go_error(fault: Exception, source: str) -> PatternError:
-    said = fault.args[0].decode(errors="replace")
-    problem, _, fragment = said.partition(": ")
+    message = fault.args[0].decode(errors="replace")
+    problem, _, fragment = message.partition(": ")
     if fragment in _LOOKBEHIND:
         rest = source[source.index(fragment) :]
         end = rest.find(">")

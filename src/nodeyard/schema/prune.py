@@ -10,8 +10,6 @@ from nodeyard.schema.compile import OPEN
 from nodeyard.schema.embedded import META_FIELDS, ReadMetadata, read_resource
 from nodeyard.schema.model import Schema
 
-_BUILT_IN_MARK = "resourceVersion"
-
 
 def prune(schema: Schema, obj: Object, read_metadata: ReadMetadata | None = None) -> tuple[Object, list[str]]:
     """Prune an object. Return it with the unknown paths in the server's order: metadata, the rest, embedded metadata.
@@ -90,4 +88,4 @@ def _list(schema: Schema, value: list[Json], path: str, unknown: list[str], *, k
 def _is_built_in(schema: Schema) -> bool:
     """Return whether the schema is of a built-in type: only those specify all fields of metadata."""
     metadata = schema.properties.get("metadata")
-    return metadata is not None and _BUILT_IN_MARK in metadata.properties
+    return metadata is not None and "resourceVersion" in metadata.properties

@@ -27,7 +27,7 @@ def is_tolerated(pair: Pair, fault: Fault) -> bool:
     """Return whether the value of a fault, or one that contains it, is unchanged."""
     if is_unchanged(pair):
         return True
-    steps = fault.steps[fault.inner :]
+    steps = fault.steps[fault.own_steps :]
     if steps and steps[-1] in ("apiVersion", "kind"):
         # Both objects are converted to the version of the request, which hides a change of these fields.
         return False

@@ -14,17 +14,17 @@ from typing import Any
 from nodeyard.kube.fields import FieldErrorType, too_long
 from nodeyard.kube.goformat import decimal, number, plain_json, quote
 from nodeyard.kube.json import Json, json_equal
-from nodeyard.schema.faults import Fault, judged, stated, unplaced
+from nodeyard.schema.faults import Fault, body_fault, plain_fault, range_fault
 from nodeyard.schema.formats import is_checked, string_check
 from nodeyard.schema.model import Schema
 from nodeyard.schema.patterns import compile_pattern
 
 Check = Callable[[Any], list[Fault] | None]
 
-KINDS: tuple[type, ...] = (NoneType, bool, int, float, str, list, dict)
+JSON_TYPES: tuple[type, ...] = (NoneType, bool, int, float, str, list, dict)
 
 # JSON type and format that the server reports for a decoded value.
-_NAMES: dict[type, tuple[str, str]] = {
+_TYPE_NAMES: dict[type, tuple[str, str]] = {
     bool: ("boolean", ""),
     int: ("integer", "int64"),
     float: ("number", "float64"),
@@ -60,37 +60,37 @@ def is_whole(value: float) -> bool:
 # type
 
 
-def type_check(schema: Schema, kind: type) -> Check | None:
+def type_check(schema: Schema, json_type: type) -> Check | None:
     types, format_ = types_of(schema), format_of(schema)
-    if kind is NoneType:
-        return _mistyped(",".join(types), "null") if types and not schema.nullable else None
+    if json_type is NoneType:
+        return _type_mismatch(",".join(types), "null") if types and not schema.nullable else None
     if not types and not format_:
         return None
-    found, found_format = _NAMES[kind]
-    if found in types or (kind is int and "number" in types):
+    found, found_format = _TYPE_NAMES[json_type]
+    if found in types or (json_type is int and "number" in types):
         return None
     is_numeric = "number" in types or "integer" in types
-    if kind in (str, list):
-        return None if format_ and not is_numeric else _mistyped(",".join(types), found)
-    refuse = _mistyped(format_, found_format) if format_ else _mistyped(",".join(types), found)
-    if kind is float and "integer" in types:
+    if json_type in (str, list):
+        return None if format_ and not is_numeric else _type_mismatch(",".join(types), found)
+    refuse = _type_mismatch(format_, found_format) if format_ else _type_mismatch(",".join(types), found)
+    if json_type is float and "integer" in types:
         return lambda value: None if is_whole(value) else refuse(value)
     return refuse
 
 
-def _mistyped(wanted: str, found: str) -> Check:
-    return lambda value: [judged(FieldErrorType.TYPE_INVALID, found, f"must be of type {wanted}: {quote(found)}")]
+def _type_mismatch(wanted: str, found: str) -> Check:
+    return lambda value: [body_fault(FieldErrorType.TYPE_INVALID, found, f"must be of type {wanted}: {quote(found)}")]
 
 
 # strings
 
 
 def string_checks(schema: Schema) -> list[Check]:
-    checks = [_length_and_pattern(schema), _format(schema)]
+    checks = [_length_and_pattern_check(schema), _format_check(schema)]
     return [check for check in checks if check is not None]
 
 
-def _length_and_pattern(schema: Schema) -> Check | None:
+def _length_and_pattern_check(schema: Schema) -> Check | None:
     """Check length and pattern. Only the first fault is reported: too long, too short, no match."""
     most, least, source = schema.max_length, schema.min_length, schema.pattern
     if most is None and least is None and not source:
@@ -102,17 +102,17 @@ def _length_and_pattern(schema: Schema) -> Check | None:
     def check(value: str) -> list[Fault] | None:
         length = len(value)
         if length > longest:
-            return [stated(FieldErrorType.TOO_LONG, None, too_long("", int(longest)).detail)]
+            return [plain_fault(FieldErrorType.TOO_LONG, None, too_long("", int(longest)).detail)]
         if length < shortest:
-            return [judged(FieldErrorType.INVALID, value, f"should be at least {shortest} chars long")]
+            return [body_fault(FieldErrorType.INVALID, value, f"should be at least {shortest} chars long")]
         if matches is not None and not matches(value):
-            return [judged(FieldErrorType.INVALID, value, f"should match '{source}'")]
+            return [body_fault(FieldErrorType.INVALID, value, f"should match '{source}'")]
         return None
 
     return check
 
 
-def _format(schema: Schema) -> Check | None:
+def _format_check(schema: Schema) -> Check | None:
     name = format_of(schema)
     is_valid = string_check(name) if name else None
     if is_valid is None:
@@ -121,7 +121,7 @@ def _format(schema: Schema) -> Check | None:
     def check(value: str) -> list[Fault] | None:
         if is_valid(value):
             return None
-        return [judged(FieldErrorType.TYPE_INVALID, value, f"must be of type {name}: {quote(value)}")]
+        return [body_fault(FieldErrorType.TYPE_INVALID, value, f"must be of type {name}: {quote(value)}")]
 
     return check
 
@@ -129,13 +129,13 @@ def _format(schema: Schema) -> Check | None:
 # numbers
 
 
-def number_check(schema: Schema, kind: type) -> Check | None:
+def number_check(schema: Schema, json_type: type) -> Check | None:
     """Check the range of type and format, then multipleOf, minimum and maximum."""
     bounds = [
-        _range(schema, kind),
-        _bound(schema, kind, schema.multiple_of, "MultipleOf", _multiple),
-        _bound(schema, kind, schema.minimum, "Minimum boundary", _minimum),
-        _bound(schema, kind, schema.maximum, "Maximum boundary", _maximum),
+        _range_check(schema, json_type),
+        _limit_check(schema, json_type, schema.multiple_of, "MultipleOf", _multiple_check),
+        _limit_check(schema, json_type, schema.minimum, "Minimum boundary", _minimum_check),
+        _limit_check(schema, json_type, schema.maximum, "Maximum boundary", _maximum_check),
     ]
     checks = [check for check in bounds if check is not None]
     if not checks:
@@ -149,8 +149,8 @@ def number_check(schema: Schema, kind: type) -> Check | None:
     return check_all
 
 
-def _range_fault(schema: Schema, value: float) -> bool:
-    """Return whether a number does not fit type and format; of floating-point formats only `float` has a range."""
+def _is_out_of_range(schema: Schema, value: float) -> bool:
+    """Return whether a number is outside the range of type and format; `double` has no range."""
     types = types_of(schema)
     if types == ("integer",):
         written = decimal(value)
@@ -159,58 +159,58 @@ def _range_fault(schema: Schema, value: float) -> bool:
     return types == ("number",) and schema.format == "float" and abs(value) > 3.4028235677973366e38
 
 
-def _range_words(schema: Schema, what: str) -> str:
+def _range_message(schema: Schema, what: str) -> str:
     name = f"with format {format_of(schema)}" if format_of(schema) else "(default format)"
     return f"{what} value must be of type {schema.type} {name}"
 
 
-def _range(schema: Schema, kind: type) -> Check | None:
+def _range_check(schema: Schema, json_type: type) -> Check | None:
     types, format_ = types_of(schema), format_of(schema)
-    is_narrow = (types == ("integer",) and (kind is float or format_ == "int32")) or (
+    is_narrow = (types == ("integer",) and (json_type is float or format_ == "int32")) or (
         types == ("number",) and format_ == "float"
     )
     if not is_narrow:
         return None
-    return lambda value: [unplaced(_range_words(schema, "Checked"))] if _range_fault(schema, value) else None
+    return lambda value: [range_fault(_range_message(schema, "Checked"))] if _is_out_of_range(schema, value) else None
 
 
-def _bound(
-    schema: Schema, kind: type, limit: float | None, what: str, make: Callable[[Schema, float], Check]
+def _limit_check(
+    schema: Schema, json_type: type, limit: float | None, what: str, make: Callable[[Schema, float], Check]
 ) -> Check | None:
     """Check a limit. A limit outside the type's range is a fault of every value, which is then compared as a float."""
     if limit is None:
         return None
-    if _range_fault(schema, limit):
-        words, judge = _range_words(schema, what), make(schema, float(limit))
-        return lambda value: [unplaced(words), *(judge(float(value)) or ())]
-    return make(schema, math.trunc(limit) if kind is int else float(limit))
+    if _is_out_of_range(schema, limit):
+        message, judge = _range_message(schema, what), make(schema, float(limit))
+        return lambda value: [range_fault(message), *(judge(float(value)) or ())]
+    return make(schema, math.trunc(limit) if json_type is int else float(limit))
 
 
-def _maximum(schema: Schema, limit: float) -> Check:
+def _maximum_check(schema: Schema, limit: float) -> Check:
     is_strict, shown = schema.exclusive_maximum, number(limit)
-    words = f"should be less than {shown}" if is_strict else f"should be less than or equal to {shown}"
+    message = f"should be less than {shown}" if is_strict else f"should be less than or equal to {shown}"
 
     def check(value: float) -> list[Fault] | None:
         if value < limit or (value == limit and not is_strict):
             return None
-        return [judged(FieldErrorType.INVALID, value, words)]
+        return [body_fault(FieldErrorType.INVALID, value, message)]
 
     return check
 
 
-def _minimum(schema: Schema, limit: float) -> Check:
+def _minimum_check(schema: Schema, limit: float) -> Check:
     is_strict, shown = schema.exclusive_minimum, number(limit)
-    words = f"should be greater than {shown}" if is_strict else f"should be greater than or equal to {shown}"
+    message = f"should be greater than {shown}" if is_strict else f"should be greater than or equal to {shown}"
 
     def check(value: float) -> list[Fault] | None:
         if value > limit or (value == limit and not is_strict):
             return None
-        return [judged(FieldErrorType.INVALID, value, words)]
+        return [body_fault(FieldErrorType.INVALID, value, message)]
 
     return check
 
 
-def _multiple(schema: Schema, factor: float) -> Check:
+def _multiple_check(schema: Schema, factor: float) -> Check:
     if factor <= 0:
         return lambda value: [
             Fault(
@@ -220,12 +220,14 @@ def _multiple(schema: Schema, factor: float) -> Check:
             )
         ]
 
+    message = f"should be a multiple of {number(factor)}"
+
     def check(value: float) -> list[Fault] | None:
         if isinstance(value, int):
             fits = value % factor == 0
         else:
             fits = is_whole(1 / factor * value if factor < 1 else value / factor)
-        return None if fits else [judged(FieldErrorType.INVALID, value, f"should be a multiple of {number(factor)}")]
+        return None if fits else [body_fault(FieldErrorType.INVALID, value, message)]
 
     return check
 
@@ -245,7 +247,7 @@ def enum_check(schema: Schema) -> Check | None:
             return None
         if any(_converts_to(value, choice) for choice in choices):
             return None
-        return [stated(FieldErrorType.NOT_SUPPORTED, value, f"supported values: {shown}")]
+        return [plain_fault(FieldErrorType.NOT_SUPPORTED, value, f"supported values: {shown}")]
 
     return check
 

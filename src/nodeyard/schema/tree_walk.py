@@ -25,13 +25,11 @@ def walk_tree(name: str, check: NodeCheck, schema: Schema, value: Json, path: st
 
 
 def _cached_walk(name: str, check: NodeCheck, schema: Schema) -> Walk | None:
-    if schema.programs is None:
-        schema.programs = {}
-    if name not in schema.programs:
+    if name not in schema.compiled:
         # None ends the recursion of a recursive type. Only built-in types are recursive, and none of them is walked.
-        schema.programs[name] = None
-        schema.programs[name] = _compile_walk(name, check, schema)
-    walk: Walk | None = schema.programs[name]
+        schema.compiled[name] = None
+        schema.compiled[name] = _compile_walk(name, check, schema)
+    walk: Walk | None = schema.compiled[name]
     return walk
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from nodeyard.apiserver.crds.schema import definition_faults
 from nodeyard.kube.objects import Condition, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap
-from nodeyard.schema.crd import Column, Definition, UndescribedError
+from nodeyard.schema.crd import Column, Definition, MissingDescriptionError
 
 
 class Size(StrEnum):
@@ -143,5 +143,5 @@ def test_a_definition_has_all_that_users_expect():
 def test_a_field_without_a_description_is_an_error():
     definition = Definition(Mute, "example.com", "v1", "Mute", "mutes", "Mute.", False, (), ())
 
-    with pytest.raises(UndescribedError, match=r"Silent\.thing has no description"):
+    with pytest.raises(MissingDescriptionError, match=r"Silent\.thing has no description"):
         definition.schema()

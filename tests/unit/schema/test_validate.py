@@ -8,7 +8,7 @@ from nodeyard.kube.fields import FieldError, forbidden, invalid, required
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.formats import is_checked, string_check
 from nodeyard.schema.model import Schema
-from nodeyard.schema.validate import rules_blocked, validate, value_faults
+from nodeyard.schema.validate import blocked_rules_error, validate, value_faults
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from nodeyard.schema.validate import rules_blocked, validate, value_faults
     ],
 )
 def test_rules_wait_for_faults_that_would_confuse_them(faults: list[FieldError], is_blocked: bool) -> None:
-    told = rules_blocked(faults)
+    told = blocked_rules_error(faults)
 
     assert (told is not None) is is_blocked
     if told is not None:
@@ -34,7 +34,7 @@ def test_rules_wait_for_faults_that_would_confuse_them(faults: list[FieldError],
 def test_a_mistyped_value_makes_rules_wait() -> None:
     schema = compile_schema({"type": "object", "properties": {"x": {"type": "integer"}}})
 
-    assert rules_blocked(validate(schema, {"x": "text"})) is not None
+    assert blocked_rules_error(validate(schema, {"x": "text"})) is not None
 
 
 def test_a_value_judged_by_itself_counts_paths_from_there() -> None:

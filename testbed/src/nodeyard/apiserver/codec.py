@@ -95,5 +95,5 @@ def validate(
         faults += count_faults(obj, typed.scale)
     if typed.rules is None:
         return faults
-    blocked = validation.rules_blocked(faults)
+    blocked = validation.blocked_rules_error(faults)
     return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old, warnings, budget)

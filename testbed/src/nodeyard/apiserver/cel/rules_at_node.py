@@ -21,7 +21,7 @@ from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError, FieldErrorType
 from nodeyard.kube.goformat import plain_json
 from nodeyard.kube.json import Json
-from nodeyard.schema.faults import NOWHERE
+from nodeyard.schema.faults import NO_PATH
 from nodeyard.schema.model import Rule, Schema
 
 SELF, OLD_SELF = "self", "oldSelf"
@@ -124,13 +124,13 @@ class Site:
             )
         else:
             detail = f"{error} evaluating rule: {rule.text}"
-        return fields.invalid(path or NOWHERE, self._schema.type, detail)
+        return fields.invalid(path or NO_PATH, self._schema.type, detail)
 
     def _refusal(
         self, path: str, rule: CompiledRule, value: Json, bindings: Mapping[str, Any], budget: Budget
     ) -> FieldError:
         """Return the error of a rule that is false."""
-        path = (fields.child(path, rule.field_path) if rule.field_path else path) or NOWHERE
+        path = (fields.child(path, rule.field_path) if rule.field_path else path) or NO_PATH
         shown = fields.OMITTED if self._schema.type in ("object", "array") else value
         kind = _TYPES.get(rule.rule.reason, FieldErrorType.INVALID)
         if kind is FieldErrorType.DUPLICATE:

@@ -31,11 +31,9 @@ def default(schema: Schema, obj: Object) -> Object:
 
 
 def _fill_of(schema: Schema) -> Fill:
-    if schema.programs is None:
-        schema.programs = {}
-    known: Fill | None = schema.programs.get("defaults")
+    known: Fill | None = schema.compiled.get("defaults")
     if known is None:
-        known = schema.programs["defaults"] = _compiled(schema)
+        known = schema.compiled["defaults"] = _compiled(schema)
     return known
 
 
