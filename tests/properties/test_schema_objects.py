@@ -1,4 +1,4 @@
-"""What holds for any schema and any object."""
+"""Properties of defaulting, pruning and validation for any schema and object."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _with_extras(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> Any:
     """A schema, perhaps nullable, perhaps with a default of its own."""
     openapi = dict(draw(inner))
     if draw(st.booleans()):
-        openapi["default"] = draw(fitting(openapi))
+        openapi["default"] = draw(valid_values(openapi))
     if draw(st.booleans()):
         openapi["nullable"] = True
     return openapi
@@ -54,7 +54,7 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(_with_extras(SCALARS), _containers, max_leaves=8)
 
 
-def fitting(openapi: Any) -> st.SearchStrategy[Any]:
+def valid_values(openapi: Any) -> st.SearchStrategy[Any]:
     """Values that the schema accepts, with no field it does not know."""
     match openapi:
         case {"enum": choices}:
@@ -66,12 +66,12 @@ def fitting(openapi: Any) -> st.SearchStrategy[Any]:
         case {"type": "boolean"}:
             return st.booleans()
         case {"type": "array"}:
-            return st.lists(fitting(openapi["items"]), max_size=3)
+            return st.lists(valid_values(openapi["items"]), max_size=3)
         case {"additionalProperties": entry}:
-            return st.dictionaries(NAMES, fitting(entry), max_size=3)
+            return st.dictionaries(NAMES, valid_values(entry), max_size=3)
         case _:
             needed = openapi["required"]
-            fields = {name: fitting(child) for name, child in openapi["properties"].items()}
+            fields = {name: valid_values(child) for name, child in openapi["properties"].items()}
             return st.fixed_dictionaries(
                 {name: fields[name] for name in needed},
                 optional={name: field for name, field in fields.items() if name not in needed},
@@ -87,18 +87,18 @@ def resource(spec: Any) -> dict[str, Any]:
 
 
 @st.composite
-def schemas_with_fitting_values(draw: st.DrawFn) -> Any:
+def schemas_with_valid_values(draw: st.DrawFn) -> Any:
     openapi = draw(SCHEMAS)
-    return openapi, draw(fitting(openapi))
+    return openapi, draw(valid_values(openapi))
 
 
 @given(SCHEMAS)
-def test_generated_schemas_are_sound_definitions(openapi: Any) -> None:
+def test_generated_schemas_are_valid(openapi: Any) -> None:
     assert definition_faults(root(openapi), "x") == []
 
 
 @given(SCHEMAS, JSON)
-def test_defaulting_twice_changes_nothing_more(openapi: Any, value: Any) -> None:
+def test_defaulting_is_idempotent(openapi: Any, value: Any) -> None:
     schema = compile_schema(root(openapi))
     once = default(schema, resource(value))
 
@@ -106,7 +106,7 @@ def test_defaulting_twice_changes_nothing_more(openapi: Any, value: Any) -> None
 
 
 @given(SCHEMAS, JSON)
-def test_pruning_twice_reports_nothing_more(openapi: Any, value: Any) -> None:
+def test_pruning_is_idempotent(openapi: Any, value: Any) -> None:
     schema = compile_schema(root(openapi))
     once, _ = prune(schema, resource(value))
     again, unknown = prune(schema, once)
@@ -116,7 +116,7 @@ def test_pruning_twice_reports_nothing_more(openapi: Any, value: Any) -> None:
 
 
 @given(SCHEMAS, JSON)
-def test_what_is_given_is_never_changed(openapi: Any, value: Any) -> None:
+def test_input_is_never_changed(openapi: Any, value: Any) -> None:
     schema = compile_schema(root(openapi))
     obj = resource(value)
     before = copy.deepcopy(obj)
@@ -126,8 +126,8 @@ def test_what_is_given_is_never_changed(openapi: Any, value: Any) -> None:
     assert obj == before
 
 
-@given(schemas_with_fitting_values())
-def test_a_fitting_value_has_no_fault_and_nothing_unknown(case: Any) -> None:
+@given(schemas_with_valid_values())
+def test_a_valid_value_has_no_fault_and_no_unknown_field(case: Any) -> None:
     openapi, value = case
     schema = compile_schema(root(openapi))
     obj, unknown = prune(schema, resource(value))
@@ -137,7 +137,7 @@ def test_a_fitting_value_has_no_fault_and_nothing_unknown(case: Any) -> None:
 
 
 @given(SCHEMAS, JSON)
-def test_whatever_is_stored_can_be_stored_again(openapi: Any, value: Any) -> None:
+def test_an_update_without_a_change_is_valid_for_any_stored_object(openapi: Any, value: Any) -> None:
     schema = compile_schema(root(openapi))
     obj = default(schema, prune(schema, resource(value))[0])
 

@@ -1,4 +1,4 @@
-"""Any text is either a pattern or refused as one; a literal matches itself."""
+"""Any text compiles or raises PatternError; a quoted text matches itself only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=8).map("".join))
-def test_a_text_compiles_or_is_refused(source: str) -> None:
+def test_any_text_compiles_or_raises_pattern_error(source: str) -> None:
     problem = ""
     try:
         compile_pattern(source)
@@ -37,7 +37,7 @@ def test_a_text_compiles_or_is_refused(source: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12))
-def test_a_quoted_text_matches_itself_alone(text: str) -> None:
+def test_a_quoted_text_matches_only_itself(text: str) -> None:
     quoted = "".join(f"\\x{{{ord(char):x}}}" for char in text)
     pattern = compile_pattern(f"^{quoted}$")
 

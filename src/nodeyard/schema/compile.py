@@ -1,7 +1,7 @@
 """Compiles a CRD's openAPIV3Schema into a `Schema`.
 
-The schema must be valid: callers check it with `definition_faults` first. Explicit defaults of the language
-(`nullable: false`, `default: null`, an empty list) mean the same as a missing key.
+The schema must be valid: callers check it with `definition_faults` first. Explicit defaults of the schema
+language (`nullable: false`, `default: null`, an empty list) mean the same as a missing key.
 """
 
 from __future__ import annotations

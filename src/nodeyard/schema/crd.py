@@ -48,7 +48,7 @@ HELD_COLUMN = Column(
 
 @dataclass(frozen=True)
 class Definition:
-    """A type and the rest of its CRD."""
+    """A CRD: its type, names, printer columns and overlay."""
 
     type: type[msgspec.Struct]
     group: str

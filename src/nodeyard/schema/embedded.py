@@ -55,7 +55,7 @@ def _read(metadata: Json, read: ReadMetadata) -> tuple[Object, list[str]]:
 
 
 def _presence(schema: Schema) -> Walk | None:
-    """Report each embedded resource, as a FieldError for want of another type."""
+    """Report each embedded resource. Walks return FieldErrors, so a fault marks it."""
     return (lambda value, path: [required(path)]) if schema.embedded else None
 
 

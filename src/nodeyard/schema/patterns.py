@@ -14,7 +14,7 @@ import re2
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
-# Error messages of RE2, and those of Go.
+# RE2's error messages, and Go's.
 _GO_MESSAGES = {
     "bad repetition operator": "invalid nested repetition operator",
     "invalid named capture group": "invalid named capture",

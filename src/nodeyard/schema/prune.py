@@ -86,6 +86,6 @@ def _list(schema: Schema, value: list[Json], path: str, unknown: list[str], *, k
 
 
 def _is_built_in(schema: Schema) -> bool:
-    """Return whether the schema is of a built-in type: only those specify all fields of metadata."""
+    """Return whether the schema is of a built-in kind: only those specify the fields of metadata."""
     metadata = schema.properties.get("metadata")
     return metadata is not None and "resourceVersion" in metadata.properties

@@ -1,4 +1,4 @@
-"""From openAPIV3Schema to Schema."""
+"""Compiling openAPIV3Schema to Schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from nodeyard.schema.compile import OPEN, compile_schema
 from nodeyard.schema.model import UNSET, Rule
 
 
-def test_every_feature_finds_its_place() -> None:
+def test_every_keyword_is_compiled() -> None:
     schema = compile_schema(
         {
             "type": "object",
@@ -56,7 +56,7 @@ def test_every_feature_finds_its_place() -> None:
     assert f.enum == ("x", None)
 
 
-def test_branches_are_schemas() -> None:
+def test_branches_are_compiled_to_schemas() -> None:
     schema = compile_schema(
         {
             "type": "integer",
@@ -71,13 +71,13 @@ def test_branches_are_schemas() -> None:
     assert [branch.minimum for branch in branches if branch is not None] == [1, 2, 3, 4, 5]
 
 
-def test_what_is_written_but_says_nothing_is_left_out() -> None:
+def test_explicit_defaults_are_left_out() -> None:
     schema = compile_schema({"type": "string", "default": None, "enum": [], "nullable": False, "properties": None})
 
     assert (schema.default, schema.enum, schema.nullable, schema.properties) == (UNSET, None, False, {})
 
 
-def test_additional_properties_may_be_a_schema_or_a_yes_or_a_no() -> None:
+def test_additional_properties_may_be_a_schema_or_a_boolean() -> None:
     typed, opened, closed = (
         compile_schema({"type": "object", "additionalProperties": given}) for given in ({"type": "string"}, True, False)
     )
@@ -88,7 +88,7 @@ def test_additional_properties_may_be_a_schema_or_a_yes_or_a_no() -> None:
     assert (closed.additional, closed.closed) == (OPEN, True)
 
 
-def test_rules_keep_what_they_say() -> None:
+def test_rules_keep_all_fields() -> None:
     schema = compile_schema(
         {
             "type": "object",

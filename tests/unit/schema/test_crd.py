@@ -1,4 +1,4 @@
-"""From types to CustomResourceDefinitions."""
+"""Generating CustomResourceDefinitions from types."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def test_fields_have_their_wire_names_types_and_descriptions():
     }
 
 
-def test_conditions_are_described_in_full():
+def test_conditions_have_types_limits_and_descriptions():
     conditions = widget().schema()["properties"]["status"]["properties"]["conditions"]
 
     assert conditions["items"]["required"] == ["type", "status", "lastTransitionTime", "reason", "message"]
     assert all("description" in each for each in conditions["items"]["properties"].values())
 
 
-def test_an_overlay_adds_what_the_type_cannot_say():
+def test_an_overlay_adds_constraints_to_the_schema():
     rule = {"rule": "self.size() < 9", "message": "too many"}
     overlay = {
         "spec": {"required": ["size"]},
@@ -119,7 +119,7 @@ def test_the_schema_is_structural():
     assert definition_faults(widget().schema(), "schema", has_status=True) == []
 
 
-def test_a_definition_has_all_that_users_expect():
+def test_a_definition_has_names_columns_and_subresources():
     spec = widget(scale=(".spec.replicas", ".status.replicas")).render()["spec"]
 
     assert spec["names"] == {

@@ -1,4 +1,4 @@
-"""Patterns mean what Go's regexp package makes of them; every expectation here was asked of it."""
+"""Patterns match as in Go's regexp package; all expectations were produced by it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_pattern_matches_as_in_go(pattern: str, texts: list[str], expected: li
         ("a\\", "trailing backslash at end of expression: ``"),
     ],
 )
-def test_a_pattern_that_go_refuses_is_refused_in_its_words(pattern: str, problem: str) -> None:
+def test_a_pattern_that_go_refuses_is_refused_with_its_message(pattern: str, problem: str) -> None:
     with pytest.raises(PatternError) as refused:
         compile_pattern(pattern)
 
@@ -94,7 +94,7 @@ def test_a_pattern_that_go_refuses_is_refused_in_its_words(pattern: str, problem
 
 
 @pytest.mark.parametrize("pattern", [r"^(a+)+$", r"(a|aa)*b", r"^(a?){30}a{30}$", r"(a*)*!"])
-def test_a_match_takes_linear_time(pattern: str) -> None:
+def test_matching_takes_linear_time(pattern: str) -> None:
     text = "a" * 100_000 + "\n"
     started = time.process_time()
 
@@ -103,12 +103,12 @@ def test_a_match_takes_linear_time(pattern: str) -> None:
     assert time.process_time() - started < 1.0
 
 
-def test_finding_is_linear_and_knows_greediness() -> None:
+def test_finding_is_linear_and_honours_greediness() -> None:
     assert compile_pattern(r"(a+)+!").find_all("a" * 40) == []
     assert compile_pattern("(?U)a+").find_all("aa") == ["a", "a"]
     assert compile_pattern("a*").find_all("baac", 2) == ["", "aa"]
     assert compile_pattern("é|x").find_all("xéyé") == ["x", "é", "é"]
 
 
-def test_half_a_surrogate_pair_is_no_reason_to_fail() -> None:
+def test_a_lone_surrogate_does_not_fail() -> None:
     assert not compile_pattern("^a$").matches("\ud800")

@@ -1,4 +1,4 @@
-"""Definitions: what the real server refuses when a CRD is created."""
+"""CRDs: the causes with which the real server refuses them on create."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def test_a_definition_gets_the_recorded_causes(case: Any) -> None:
 
 
 class Rules:
-    """Stands for the CEL compiler: remembers what it was asked, finds every rule wrong."""
+    """A CEL compiler that keeps its calls and refuses every rule."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str | None]] = []
+        self.calls: list[tuple[str, str | None]] = []
 
     def __call__(self, node: Object, path: str, unmatched: str | None) -> list[FieldError]:
-        self.asked.append((path, unmatched))
+        self.calls.append((path, unmatched))
         return [invalid(f"{path}.x-kubernetes-validations[0].rule", node["x-kubernetes-validations"][0], "no")]
 
 
@@ -40,7 +40,7 @@ def definition(**fields: Object) -> Object:
     return {"type": "object", "properties": fields}
 
 
-def test_rules_are_asked_at_every_node_that_has_some() -> None:
+def test_rules_are_compiled_at_every_node_that_has_some() -> None:
     rules = Rules()
     item = {"type": "object", "properties": {"k": {"type": "string"}}, "x-kubernetes-validations": [RULE]}
     spec = {"type": "object", "properties": {"l": {"type": "array", "items": item}}}
@@ -48,7 +48,7 @@ def test_rules_are_asked_at_every_node_that_has_some() -> None:
     faults = definition_faults({**definition(spec=spec), "x-kubernetes-validations": [RULE]}, "x", rule_faults=rules)
 
     inner = "x.properties[spec].properties[l]"
-    assert rules.asked == [(f"{inner}.items", inner), ("x", None)]
+    assert rules.calls == [(f"{inner}.items", inner), ("x", None)]
     assert [fault.field for fault in faults] == [
         f"{inner}.items.x-kubernetes-validations[0].rule",
         "x.x-kubernetes-validations[0].rule",
@@ -67,10 +67,10 @@ def test_items_of_a_list_with_keys_can_be_matched() -> None:
 
     definition_faults(definition(spec=keyed), "x", rule_faults=rules)
 
-    assert rules.asked == [("x.properties[spec].items", None)]
+    assert rules.calls == [("x.properties[spec].items", None)]
 
 
-def test_rules_are_not_asked_where_something_else_is_wrong() -> None:
+def test_rules_are_not_compiled_at_invalid_nodes() -> None:
     rules = Rules()
     broken = {"type": "string", "x-kubernetes-list-type": "set", "x-kubernetes-validations": [RULE]}
     sound = {"type": "string", "x-kubernetes-validations": [RULE]}
@@ -78,20 +78,20 @@ def test_rules_are_not_asked_where_something_else_is_wrong() -> None:
 
     definition_faults(root, "x", rule_faults=rules)
 
-    assert [path for path, _ in rules.asked] == ["x.properties[b]"]
+    assert [path for path, _ in rules.calls] == ["x.properties[b]"]
 
 
-def test_no_rule_is_asked_while_the_schema_is_not_structural() -> None:
+def test_no_rule_is_compiled_if_the_schema_is_not_structural() -> None:
     rules = Rules()
 
     definition_faults(
         definition(a={}, b={"type": "string", "x-kubernetes-validations": [RULE]}), "x", rule_faults=rules
     )
 
-    assert rules.asked == []
+    assert rules.calls == []
 
 
-def test_paths_start_where_the_schema_stands() -> None:
+def test_paths_start_at_the_schema() -> None:
     faults = definition_faults(definition(spec={}), "spec.versions[0].schema.openAPIV3Schema")
 
     assert str(faults[0]) == (

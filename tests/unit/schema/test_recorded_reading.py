@@ -1,4 +1,4 @@
-"""How objects are read: unknown fields dropped and named, nulls and defaults settled, metadata in its own type."""
+"""Decoding of objects: pruning, nulls, defaults and metadata, as the real server does."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(schema: Schema, obj: Object) -> tuple[Object, list[str]]:
 
 
 @pytest.mark.parametrize(("name", "openapi", "attempt"), OBJECTS)
-def test_an_object_is_read_as_recorded(name: str, openapi: Any, attempt: Any) -> None:
+def test_an_object_is_decoded_as_recorded(name: str, openapi: Any, attempt: Any) -> None:
     holder = {"type": "object", "properties": {"v": openapi}}
     schema = compile_schema(
         {"type": "object", "properties": {"spec": {"type": "object", "properties": {name: holder}}}}
@@ -64,7 +64,7 @@ def test_an_object_is_read_as_recorded(name: str, openapi: Any, attempt: Any) ->
 
 
 @pytest.mark.parametrize("case", METADATA, ids=lambda case: json.dumps(case["metadata"])[:60])
-def test_metadata_is_read_as_recorded(case: Any) -> None:
+def test_metadata_is_decoded_as_recorded(case: Any) -> None:
     schema = compile_schema({"type": "object"})
     obj = {"apiVersion": "a.b/v1", "kind": "K", "metadata": case["metadata"]}
     if "fault" in case:
@@ -78,7 +78,7 @@ def test_metadata_is_read_as_recorded(case: Any) -> None:
     assert (result["metadata"], unknown) == (case["result"], case["unknown"])
 
 
-def test_without_a_reader_metadata_is_left_alone() -> None:
+def test_without_a_decoder_metadata_is_unchanged() -> None:
     obj = {"apiVersion": "a.b/v1", "kind": "K", "metadata": {"name": "x", "foo": 1}}
 
     pruned, unknown = prune(compile_schema({"type": "object"}), obj)

@@ -1,4 +1,4 @@
-"""Updates: what may stay wrong because it did not change, and what status is told."""
+"""Updates: ratcheting, and validation of status, as the real server does."""
 
 from __future__ import annotations
 

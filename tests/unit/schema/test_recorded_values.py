@@ -1,4 +1,4 @@
-"""Objects as they are created: the real server's answers, word for word and in its order."""
+"""Creates: the real server's causes, with its messages and in its order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects are persistent: what does not change is the same object, and nothing given is written to."""
+"""Defaulting and pruning share unchanged parts and never change their input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def resource(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "a.b/v1", "kind": "K", "metadata": {"name": "x"}, "spec": spec}
 
 
-def test_an_object_with_nothing_to_do_comes_back_itself() -> None:
+def test_an_unchanged_object_is_returned_itself() -> None:
     obj = resource(size=1, items=[{"a": "x"}], labels={"k": "v"}, template={"b": "y"})
 
     assert prune(SCHEMA, obj) == (obj, [])
@@ -63,7 +63,7 @@ def test_a_default_is_added_beside_shared_values() -> None:
     assert obj["spec"] == {"items": [{"a": "x"}], "template": {}}
 
 
-def test_a_dropped_null_leaves_the_rest_alone() -> None:
+def test_dropping_a_null_shares_the_rest() -> None:
     obj = resource(size=1, labels=None, template={"b": "y"})
 
     filled = default(SCHEMA, obj)
@@ -72,7 +72,7 @@ def test_a_dropped_null_leaves_the_rest_alone() -> None:
     assert filled["spec"]["template"] is obj["spec"]["template"]
 
 
-def test_a_built_in_type_is_pruned_in_its_metadata_too() -> None:
+def test_metadata_of_a_built_in_type_is_pruned() -> None:
     metadata = {"type": "object", "properties": {"name": {"type": "string"}, "resourceVersion": {"type": "string"}}}
     schema = compile_schema({"type": "object", "properties": {"kind": {"type": "string"}, "metadata": metadata}})
 
@@ -82,7 +82,7 @@ def test_a_built_in_type_is_pruned_in_its_metadata_too() -> None:
     )
 
 
-def test_a_part_of_an_object_is_pruned_by_itself() -> None:
+def test_a_part_of_an_object_can_be_pruned_alone() -> None:
     schema = SCHEMA.properties["spec"]
 
     assert prune_value(schema, {"size": 1, "zz": 2}) == {"size": 1}

@@ -1,4 +1,4 @@
-"""What surrounds the checks: rules that wait, parts that are judged by themselves, types that contain themselves."""
+"""Validation: skipped rules, parts of objects, recursive types, wide integers and formats."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from nodeyard.schema.validate import blocked_rules_error, validate, value_faults
         ([required("spec.x")], True),
     ],
 )
-def test_rules_wait_for_faults_that_would_confuse_them(faults: list[FieldError], is_blocked: bool) -> None:
-    told = blocked_rules_error(faults)
+def test_some_faults_block_the_rules(faults: list[FieldError], is_blocked: bool) -> None:
+    error = blocked_rules_error(faults)
 
-    assert (told is not None) is is_blocked
-    if told is not None:
-        assert str(told) == (
+    assert (error is not None) is is_blocked
+    if error is not None:
+        assert str(error) == (
             "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
             "correct the existing errors to complete validation"
         )
 
 
-def test_a_mistyped_value_makes_rules_wait() -> None:
+def test_a_value_of_the_wrong_type_blocks_the_rules() -> None:
     schema = compile_schema({"type": "object", "properties": {"x": {"type": "integer"}}})
 
     assert blocked_rules_error(validate(schema, {"x": "text"})) is not None
 
 
-def test_a_value_judged_by_itself_counts_paths_from_there() -> None:
+def test_paths_of_a_value_validated_alone_start_at_it() -> None:
     schema = compile_schema({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]})
 
     assert [str(fault) for fault in value_faults(schema, {"a": 1}, path="spec.default")] == [
@@ -46,7 +46,7 @@ def test_a_value_judged_by_itself_counts_paths_from_there() -> None:
     ]
 
 
-def test_the_same_fault_from_two_branches_is_told_once() -> None:
+def test_the_same_fault_from_two_branches_is_reported_once() -> None:
     schema = compile_schema({"type": "integer", "minimum": 3, "allOf": [{"minimum": 3}, {"minimum": 3}]})
 
     assert [fault.detail for fault in value_faults(schema, 1)] == [
@@ -55,7 +55,7 @@ def test_the_same_fault_from_two_branches_is_told_once() -> None:
     ]
 
 
-def test_a_type_may_contain_itself() -> None:
+def test_recursive_types_are_validated() -> None:
     tree = Schema(type="object")
     tree.properties["child"] = tree
     tree.properties["name"] = Schema(type="string", max_length=1)
@@ -73,7 +73,7 @@ def test_an_integer_beyond_64_bits_is_a_float() -> None:
     ]
 
 
-def test_a_format_counts_only_where_the_server_checks_it() -> None:
+def test_a_format_is_checked_only_on_types_where_the_server_does() -> None:
     assert [is_checked("string", name) for name in ("date-time", "datetime", "ip", "int32")] == [
         True,
         True,
@@ -97,7 +97,7 @@ def test_a_format_counts_only_where_the_server_checks_it() -> None:
         ("duration", "2 days 3h", True),
     ],
 )
-def test_a_format_is_judged_however_long_and_ambiguous_the_text(name: str, text: str, is_valid: bool) -> None:
+def test_formats_of_long_ambiguous_texts_are_checked(name: str, text: str, is_valid: bool) -> None:
     check = string_check(name)
 
     assert check is not None
