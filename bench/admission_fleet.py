@@ -211,8 +211,8 @@ def _spec(application: int) -> Object:
 
 
 def _managed(owner: str) -> Object:
-    container = {field: {} for field in ("f:image", "f:imagePullPolicy", "f:name", "f:resources", "f:env")}
-    metadata = {
+    container: Object = {field: {} for field in ("f:image", "f:imagePullPolicy", "f:name", "f:resources", "f:env")}
+    metadata: Object = {
         "f:generateName": {},
         "f:labels": {".": {}, "f:app": {}, "f:pod-template-hash": {}},
         "f:ownerReferences": {".": {}, f'k:{{"uid":"{owner}"}}': {}},

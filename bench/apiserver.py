@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from bench.harness import Contestant, Numbers, Requirement, Result, compare
 from bench.load import MERGE, Call, Target, attach_watcher, connect, encode, send_all
 from bench.servers import embedded, memory_mb, real
+from nodeyard.kube.json import Object
 from nodeyard.process.clock import EPOCH
 from nodeyard.sim.nodes import node
 
@@ -110,7 +111,7 @@ def _name(n: int) -> str:
     return f"node-{n:05d}"
 
 
-def _lease(n: int) -> dict:
+def _lease(n: int) -> Object:
     name = _name(n)
     spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.000000Z"}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}

@@ -16,11 +16,9 @@ import asyncio
 import itertools
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 import aiohttp
 
@@ -32,8 +30,9 @@ from bench.harness import Contestant, Numbers, Requirement, Result, compare
 from bench.load import Call, connect
 from bench.operator import Operator, run_operator
 from bench.replay import object_of
-from bench.servers import RunningServer, real
+from bench.servers import RunningServer, install_crds, real
 from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 
 ROUNDS = 3
 LEASES = 2_000
@@ -201,9 +200,9 @@ async def _idle_cpu(operator: Operator, seconds: float) -> float:
 
 @contextmanager
 def _root() -> Iterator[tuple[RunningServer, Operator]]:
-    with real() as root, tempfile.TemporaryDirectory() as folder:
-        asyncio.run(fleet.install(root))
-        with run_operator(root.kubeconfig, Path(folder), names.CAPABILITY) as operator:
+    with real() as root:
+        asyncio.run(install_crds(root, CLUSTERTREE))
+        with run_operator(root.kubeconfig, names.CAPABILITY) as operator:
             yield root, operator
 
 

@@ -21,16 +21,10 @@ import msgspec
 
 from bench.load import Call, encode, send_all
 from bench.servers import RunningServer, embedded, real
-from nodeyard.app.capabilities import choose
 from nodeyard.capabilities.clustertree import names
-from nodeyard.client.api import Client
 from nodeyard.client.bodies import LineFramer
-from nodeyard.client.http_transport import HttpTransport
-from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
 from nodeyard.kube.quantity import parse
-from nodeyard.process.clock import SystemClock
-from nodeyard.runtime.crds import install as install_kinds
 
 IN_FLIGHT: Final = 32
 NODES: Final = "/api/v1/nodes"
@@ -132,14 +126,6 @@ def cluster(leaf: Leaf) -> Object:
         "metadata": {"name": leaf.name},
         "spec": {"kubeconfig": kubeconfig, "clusterTreeOptions": {"enable": True, "leafModels": models}},
     }
-
-
-async def install(server: RunningServer) -> None:
-    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
-    try:
-        await install_kinds(client, choose([names.CAPABILITY]), SystemClock())
-    finally:
-        await client.close()
 
 
 async def fill(session: aiohttp.ClientSession, leaf: Leaf, pods: int) -> None:

@@ -36,7 +36,10 @@ main()
 """
 CHUNK = 20
 """Events per write, because the reader is measured."""
-RESOURCES = [{"name": "nodes", "kind": "Node"}, {"name": "pods", "kind": "Pod", "namespaced": True}]
+RESOURCES: list[dict[str, Any]] = [
+    {"name": "nodes", "kind": "Node"},
+    {"name": "pods", "kind": "Pod", "namespaced": True},
+]
 BOOKMARK = {
     "type": "BOOKMARK",
     "object": {"metadata": {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}},

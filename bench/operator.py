@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -71,7 +72,7 @@ class Operator:
         return read_record(self.record)
 
     def cpu_seconds(self) -> float:
-        return cpu_seconds([self.process.pid])
+        return cpu_seconds([self.process.pid or 0])
 
     def peak_mb(self) -> float:
         return peak_mb(self.process.pid)
@@ -94,16 +95,18 @@ def peak_mb(process: int | None) -> float:
 
 
 @contextmanager
-def run_operator(kubeconfig: Path, folder: Path, capability: str = "spares") -> Iterator[Operator]:
+def run_operator(kubeconfig: Path, capability: str) -> Iterator[Operator]:
     """Run one capability without webhooks; yields when its caches are synced and it leads."""
-    address = f"{LOOPBACK}:{free_port()}"
-    process = Process("operator", folder / "operator.log")
-    operator = Operator(process, folder / "writes.jsonl", f"http://{address}")
-    options = ["--kubeconfig", kubeconfig, "--capabilities", capability, "--leader-elect"]
-    binds = ["--metrics-bind", address, "--health-bind", address, "--webhook-bind", "0"]
-    process.start([sys.executable, "-m", "bench.recorder", operator.record, "run", *options, *binds])
-    try:
-        until(operator.is_leading, "the operator leads", 60)
-        yield operator
-    finally:
-        process.stop()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        address = f"{LOOPBACK}:{free_port()}"
+        process = Process("operator", folder / "operator.log")
+        operator = Operator(process, folder / "writes.jsonl", f"http://{address}")
+        options: list[str | Path] = ["--kubeconfig", kubeconfig, "--capabilities", capability, "--leader-elect"]
+        binds = ["--metrics-bind", address, "--health-bind", address, "--webhook-bind", "0"]
+        process.start([sys.executable, "-m", "bench.recorder", operator.record, "run", *options, *binds])
+        try:
+            until(operator.is_leading, "the operator leads", 60)
+            yield operator
+        finally:
+            process.stop()

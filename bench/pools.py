@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -135,7 +133,7 @@ class Sent:
 
 async def _generate(size: Size, sent: Sent) -> Numbers:
     async with _server() as (server, session):
-        with _run_operator(server) as operator:
+        with run_operator(server.kubeconfig, names.CAPABILITY) as operator:
             async with fleet.observe_applied(session) as applied:
                 server_cpu = cpu_seconds(server.processes)
                 cpu, began = operator.cpu_seconds(), time.perf_counter()
@@ -164,10 +162,10 @@ async def _replay(size: Size, sent: Sent) -> Numbers:
 
 async def _change(size: Size) -> Numbers:
     async with _server() as (server, session):
-        with _run_operator(server) as operator:
+        with run_operator(server.kubeconfig, names.CAPABILITY) as operator:
             await fleet.create_clusters(session, size.clusters, size.pools)
             await _wait_until_idle(session, operator, size)
-        with _run_operator(server) as operator:
+        with run_operator(server.kubeconfig, names.CAPABILITY) as operator:
             numbers = await _resync(session, operator, size)
             await fleet.initialize(session, SCALED)
             await _wait_until_idle(session, operator, size, lambda: fleet.are_scaled(session, SCALED, size.pools))
@@ -209,21 +207,11 @@ async def _server() -> AsyncIterator[tuple[RunningServer, aiohttp.ClientSession]
             yield server, session
 
 
-@contextmanager
-def _run_operator(server: RunningServer) -> Iterator[Operator]:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        run_operator(server.kubeconfig, Path(folder), names.CAPABILITY) as operator,
-    ):
-        yield operator
-
-
-async def _true() -> bool:
-    return True
-
-
 async def _wait_until_idle(
-    session: aiohttp.ClientSession, operator: Operator, size: Size, is_done: Callable[[], Awaitable[bool]] = _true
+    session: aiohttp.ClientSession,
+    operator: Operator,
+    size: Size,
+    is_done: Callable[[], Awaitable[bool]] | None = None,
 ) -> None:
     """Wait until all clusters are planned and their status is current, and a second passes without a write or plan."""
     async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -231,7 +219,11 @@ async def _wait_until_idle(
         while True:
             counters, reported = operator.counters(), await fleet.count_reported(session)
             current = (counters.writes, counters.plans)
-            if reported == size.clusters <= counters.plans and current == before and await is_done():
+            if (
+                reported == size.clusters <= counters.plans
+                and current == before
+                and (is_done is None or await is_done())
+            ):
                 return
             before = current
             await asyncio.sleep(1)

@@ -14,15 +14,10 @@ import msgspec
 from bench.load import MERGE, Call, encode, send_all
 from bench.observer import ObservedMetadata, Observer, observe
 from bench.replay import EVENTS, object_of
-from bench.servers import RunningServer
+from bench.servers import RunningServer, install_crds
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
-from nodeyard.client.api import Client
-from nodeyard.client.http_transport import HttpTransport
-from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
-from nodeyard.process.clock import SystemClock
-from nodeyard.runtime.crds import install as install_kinds
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.rest import Rest
 
@@ -42,11 +37,7 @@ async def install(server: RunningServer) -> None:
     target = server.target
     definitions = [_unconverted(each) for each in third_party_crds.definitions(*SOURCES)]
     third_party_crds.install(Rest(target.url, target.authority, target.token), definitions, timeout=120)
-    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
-    try:
-        await install_kinds(client, [POOLS], SystemClock())
-    finally:
-        await client.close()
+    await install_crds(server, POOLS)
 
 
 def _unconverted(definition: Object) -> Object:

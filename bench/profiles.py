@@ -16,12 +16,10 @@ from __future__ import annotations
 import asyncio
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -32,9 +30,10 @@ from bench.load import Call, connect
 from bench.operator import Operator, run_operator
 from bench.profiles_fleet import FIRST, SECOND, Cost
 from bench.replay import Replay, drop_preconditions, replayer
-from bench.servers import RunningServer, cpu_seconds, real
+from bench.servers import RunningServer, cpu_seconds, install_crds, real
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.controller import PROFILES
 
 OPERATOR = "operator"
 CEILING = "ceiling"
@@ -138,7 +137,7 @@ class Environment:
 
 async def _edit_nodes(env: Environment, session: aiohttp.ClientSession, nodes: int) -> Numbers:
     """Return medians of several series, because a full garbage collection falls into one of them."""
-    with _run_operator(env.server) as operator:
+    with run_operator(env.server.kubeconfig, names.CAPABILITY) as operator:
         await _bring_up(env, session, operator, nodes)
         series = [await _edit_series(session, operator, range(first, nodes, nodes // EDITS)) for first in range(SERIES)]
     return {name: statistics.median(each[name] for each in series) for name in series[0]}
@@ -175,7 +174,7 @@ async def _edit_node(session: aiohttp.ClientSession, name: str) -> float:
 
 async def _edit_role(env: Environment, session: aiohttp.ClientSession, sent: Sent) -> Numbers:
     await fleet.delete_events(session)
-    with _run_operator(env.server) as operator:
+    with run_operator(env.server.kubeconfig, names.CAPABILITY) as operator:
         await _wait_until_idle(operator)
         there, sent.there = await _choose(env, session, operator, SECOND)
         back, sent.back = await _choose(env, session, operator, FIRST)
@@ -247,7 +246,7 @@ def _numbers(seconds: float, calls: Sequence[Call], affected: Sequence[str]) -> 
 def _fleet() -> Iterator[Environment]:
     with real() as server:
         env = Environment(server)
-        asyncio.run(fleet.install(server))
+        asyncio.run(install_crds(server, PROFILES))
         yield env
 
 
@@ -263,15 +262,6 @@ async def _bring_up(env: Environment, session: aiohttp.ClientSession, operator: 
     await _wait_until_idle(operator)
     await fleet.report_all(session)
     await _wait_until_idle(operator)
-
-
-@contextmanager
-def _run_operator(server: RunningServer) -> Iterator[Operator]:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        run_operator(server.kubeconfig, Path(folder), names.CAPABILITY) as operator,
-    ):
-        yield operator
 
 
 async def _wait_until_idle(operator: Operator) -> None:

@@ -17,15 +17,8 @@ import msgspec
 from bench.load import MERGE, Call, encode, send_all
 from bench.observer import Observer, observe
 from bench.replay import EVENTS, object_of
-from bench.servers import RunningServer
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.client.api import Client
-from nodeyard.client.http_transport import HttpTransport
-from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
-from nodeyard.process.clock import SystemClock
-from nodeyard.runtime.crds import install as install_kinds
 
 IN_FLIGHT = 32
 NAMESPACE = "default"
@@ -45,14 +38,6 @@ CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
 
 # objects
-
-
-async def install(server: RunningServer) -> None:
-    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
-    try:
-        await install_kinds(client, [PROFILES], SystemClock())
-    finally:
-        await client.close()
 
 
 def role_name(number: int) -> str:

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.load import Target
+from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.process.clock import SystemClock
+from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.crds import install
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.ports import free_port
 
@@ -29,8 +34,8 @@ def embedded(controllers: str = "*") -> Iterator[RunningServer]:
     """Start `nodeyard apiserver`, as a user does."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
-        command = [Path(sys.executable).with_name("nodeyard"), "apiserver", "--port", str(free_port())]
-        options = ["--kubeconfig-out", kubeconfig, "--controllers", controllers]
+        command = [str(Path(sys.executable).with_name("nodeyard")), "apiserver", "--port", str(free_port())]
+        options = ["--kubeconfig-out", str(kubeconfig), "--controllers", controllers]
         process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
@@ -46,8 +51,16 @@ def embedded(controllers: str = "*") -> Iterator[RunningServer]:
 def real() -> Iterator[RunningServer]:
     """Start kube-apiserver and etcd."""
     with ControlPlane() as plane:
-        processes = tuple(plane.components[name].process.pid for name in ("etcd", "kube-apiserver"))
+        processes = tuple(plane.components[name].process.pid or 0 for name in ("etcd", "kube-apiserver"))
         yield RunningServer(Target(plane.url, plane.authority.pem, plane.admin_token), processes, plane.kubeconfig)
+
+
+async def install_crds(server: RunningServer, capability: Capability) -> None:
+    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
+    try:
+        await install(client, [capability], SystemClock())
+    finally:
+        await client.close()
 
 
 def memory_mb(processes: Iterable[int]) -> float:

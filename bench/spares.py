@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -35,14 +35,9 @@ from bench.load import Call, connect, encode, send_all
 from bench.observer import Observer
 from bench.operator import Operator, peak_mb, run_operator
 from bench.replay import NODES, WriteCounts, replayer, retarget
-from bench.servers import RunningServer, cpu_seconds, real
+from bench.servers import RunningServer, cpu_seconds, install_crds, real
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.spares.controller import SPARES
-from nodeyard.client.api import Client
-from nodeyard.client.http_transport import HttpTransport
-from nodeyard.client.kubeconfig import load_kubeconfig
-from nodeyard.process.clock import SystemClock
-from nodeyard.runtime.crds import install
 from nodeyard.testing.processes import Process
 
 OPERATOR = "operator"
@@ -127,7 +122,7 @@ class Sent:
 
 async def _converge(nodes: int, sent: Sent) -> Numbers:
     async with _cluster(nodes) as (server, session):
-        with _run_operator(server) as operator:
+        with run_operator(server.kubeconfig, SPARES.name) as operator:
             async with fleet.observe_claims(session) as claims:
                 server_cpu = cpu_seconds(server.processes)
                 cpu, began = operator.cpu_seconds(), time.perf_counter()
@@ -153,7 +148,7 @@ async def _converge_peer(nodes: int, binary: Path) -> Numbers:
                     with contextlib.suppress(TimeoutError):
                         await claims.wait_for(nodes, peer.TIMEOUT_SECONDS)
                     ended = time.perf_counter()
-                    cost = {CPU: cpu_seconds([process.pid]), MEMORY: peak_mb(process.pid)}
+                    cost = {CPU: cpu_seconds([process.pid or 0]), MEMORY: peak_mb(process.pid)}
             finally:
                 process.stop()
     return {SECONDS: ended - began, CLAIMED: len(claims.first_seen), **cost}
@@ -175,7 +170,7 @@ async def _replay(nodes: int, sent: Sent) -> Numbers:
 
 async def _measure_reaction(nodes: int) -> Numbers:
     async with _cluster(nodes) as (server, session):
-        with _run_operator(server) as operator:
+        with run_operator(server.kubeconfig, SPARES.name) as operator:
             async with fleet.observe_claims(session) as claims:
                 await fleet.create_templates(session, nodes, further=ARRIVALS)
                 await claims.wait_for(nodes)
@@ -234,25 +229,11 @@ async def _arrivals(session: aiohttp.ClientSession, claims: Observer) -> list[fl
 async def _cluster(nodes: int) -> AsyncIterator[tuple[RunningServer, aiohttp.ClientSession]]:
     """Start a fresh server with spares and no templates."""
     with real() as server:
-        await _install(server)
+        await install_crds(server, SPARES)
         print(f"spares: filling a server with {nodes:,} nodes", file=sys.stderr)
         async with connect(server.target, fleet.IN_FLIGHT + 8) as session:
             await fleet.fill(session, nodes)
             yield server, session
-
-
-async def _install(server: RunningServer) -> None:
-    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
-    try:
-        await install(client, [SPARES], SystemClock())
-    finally:
-        await client.close()
-
-
-@contextmanager
-def _run_operator(server: RunningServer) -> Iterator[Operator]:
-    with tempfile.TemporaryDirectory() as folder, run_operator(server.kubeconfig, Path(folder)) as operator:
-        yield operator
 
 
 async def _wait_until_idle(session: aiohttp.ClientSession, operator: Operator, nodes: int) -> None:
