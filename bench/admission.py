@@ -94,8 +94,8 @@ async def _create_workloads(target: Target) -> dict[str, str]:
 
 
 async def _uids(session: aiohttp.ClientSession, plural: str) -> dict[str, str]:
-    async with session.get(f"/apis/apps/v1/{plural}") as answer:
-        found = [each["metadata"] for each in json.loads(await answer.read())["items"]]
+    async with session.get(f"/apis/apps/v1/{plural}") as response:
+        found = [each["metadata"] for each in json.loads(await response.read())["items"]]
     return {f"{each['namespace']}/{each['name']}": each["uid"] for each in found}
 
 
@@ -124,8 +124,8 @@ class _Operator:
             return False
 
     def lookups(self) -> float:
-        with urllib.request.urlopen(f"{self.address}/metrics", timeout=10) as answer:
-            return Counters(answer.read().decode()).total("nodeyard_webhook_lookups_total")
+        with urllib.request.urlopen(f"{self.address}/metrics", timeout=10) as response:
+            return Counters(response.read().decode()).total("nodeyard_webhook_lookups_total")
 
     def cpu_seconds(self) -> float:
         return cpu_seconds([self.process.pid or 0])

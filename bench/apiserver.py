@@ -89,8 +89,8 @@ async def _measure(server: Server, stamp: int) -> Numbers:
 async def _list(target: Target) -> float:
     async with connect(target, 1) as session:
         began = time.perf_counter()
-        async with session.get("/api/v1/nodes", params={"resourceVersion": "0"}) as answer:
-            async for _ in answer.content.iter_chunked(1 << 20):
+        async with session.get("/api/v1/nodes", params={"resourceVersion": "0"}) as response:
+            async for _ in response.content.iter_chunked(1 << 20):
                 pass
         return time.perf_counter() - began
 

@@ -123,26 +123,26 @@ def _pod_events() -> Result:
 # runs
 
 
-def _tree(given: AbstractContextManager[list[Leaf]]) -> Numbers:
-    with given as found, _root() as (root, operator):
-        return asyncio.run(_measure_tree(root, operator, found))
+def _tree(context: AbstractContextManager[list[Leaf]]) -> Numbers:
+    with context as leaves, _root() as (root, operator):
+        return asyncio.run(_measure_tree(root, operator, leaves))
 
 
-async def _measure_tree(root: RunningServer, operator: Operator, found: Sequence[Leaf]) -> Numbers:
+async def _measure_tree(root: RunningServer, operator: Operator, leaves: Sequence[Leaf]) -> Numbers:
     async with (
         connect(root.target, fleet.IN_FLIGHT) as session,
-        churn.connect_all(found) as sessions,
+        churn.connect_all(leaves) as sessions,
         fleet.watch_mirrors(session) as shown,
     ):
-        await _bring_up(session, sessions, shown, found, PODS)
-        hot, others = churn.hot_and_other_nodes(found)
+        await _bring_up(session, sessions, shown, leaves, PODS)
+        hot, others = churn.hot_and_other_nodes(leaves)
         await asyncio.sleep(2 * 10)  # every lease has been renewed once more before ages count
         async with churn.watch_lease_ages(session) as ages:
             quiet = await churn.time_single_pods(sessions, shown, others[-QUIET_NODES:])
             known, cpu, began = len(await operator.recorded_writes()), operator.cpu_seconds(), time.perf_counter()
             turns = churn.alternate(hot, others[:-QUIET_NODES])
             changes = await churn.create_pods(sessions, turns, int(PER_SECOND * SECONDS), PER_SECOND)
-            await _wait_until_shown(shown, found)
+            await _wait_until_shown(shown, leaves)
             seconds, cpu = time.perf_counter() - began, operator.cpu_seconds() - cpu
         written = (await operator.recorded_writes())[known:]
     waits = churn.latencies(shown, changes)
@@ -161,24 +161,24 @@ async def _measure_tree(root: RunningServer, operator: Operator, found: Sequence
 
 
 def _pod_event(pods: int) -> Numbers:
-    with fleet.embedded_leaves(1, NODES, is_whole=True) as found, _root() as (root, operator):
-        return asyncio.run(_measure_pod_events(root, operator, found, pods))
+    with fleet.embedded_leaves(1, NODES, is_whole=True) as leaves, _root() as (root, operator):
+        return asyncio.run(_measure_pod_events(root, operator, leaves, pods))
 
 
-async def _measure_pod_events(root: RunningServer, operator: Operator, found: Sequence[Leaf], pods: int) -> Numbers:
+async def _measure_pod_events(root: RunningServer, operator: Operator, leaves: Sequence[Leaf], pods: int) -> Numbers:
     async with (
         connect(root.target, fleet.IN_FLIGHT) as session,
-        churn.connect_all(found) as sessions,
+        churn.connect_all(leaves) as sessions,
         fleet.watch_mirrors(session) as shown,
     ):
-        await _bring_up(session, sessions, shown, found, pods)
+        await _bring_up(session, sessions, shown, leaves, pods)
         idle = await _idle_cpu(operator, EVENTS / EVENTS_PER_SECOND)
-        turns = itertools.cycle([(leaf, node) for leaf in found for node in leaf.nodes])
+        turns = itertools.cycle([(leaf, node) for leaf in leaves for node in leaf.nodes])
         costs, plans = [], operator.counters().plans
         for _ in range(SERIES):
             before = operator.cpu_seconds()
             await churn.create_pods(sessions, turns, EVENTS, EVENTS_PER_SECOND)
-            await _wait_until_shown(shown, found)
+            await _wait_until_shown(shown, leaves)
             costs.append(operator.cpu_seconds() - before - idle)
         plans = operator.counters().plans - plans
     return {
@@ -207,18 +207,18 @@ def _root() -> Iterator[tuple[RunningServer, Operator]]:
 
 
 async def _bring_up(
-    session: aiohttp.ClientSession, sessions: churn.Sessions, shown: MirroredCpu, found: Sequence[Leaf], pods: int
+    session: aiohttp.ClientSession, sessions: churn.Sessions, shown: MirroredCpu, leaves: Sequence[Leaf], pods: int
 ) -> None:
     """Fill the leaves, join them, and wait until the root mirrors them."""
-    print(f"clustertree: bringing up {len(found)} leaves of {pods:,} pods", file=sys.stderr)
-    await asyncio.gather(*(fleet.fill(sessions[leaf.name], leaf, pods) for leaf in found))
-    for leaf in found:
+    print(f"clustertree: bringing up {len(leaves)} leaves of {pods:,} pods", file=sys.stderr)
+    await asyncio.gather(*(fleet.fill(sessions[leaf.name], leaf, pods) for leaf in leaves))
+    for leaf in leaves:
         await fleet.join(session, leaf)
-    await _wait_until_shown(shown, found)
+    await _wait_until_shown(shown, leaves)
 
 
-async def _wait_until_shown(shown: MirroredCpu, found: Sequence[Leaf]) -> None:
-    for leaf in found:
+async def _wait_until_shown(shown: MirroredCpu, leaves: Sequence[Leaf]) -> None:
+    for leaf in leaves:
         await shown.wait_for(leaf.expected_cpu())
 
 

@@ -160,8 +160,8 @@ async def watch_lease_ages(session: aiohttp.ClientSession) -> AsyncIterator[Leas
 
 async def _look(session: aiohttp.ClientSession, ages: LeaseAges) -> None:
     asked = datetime.now(UTC)
-    async with session.get(LEASES.path(LEASE_NAMESPACE)) as answer:
-        answer.raise_for_status()
-        found = msgspec.json.decode(await answer.read(), type=_Leases).items
+    async with session.get(LEASES.path(LEASE_NAMESPACE)) as response:
+        response.raise_for_status()
+        found = msgspec.json.decode(await response.read(), type=_Leases).items
     moments = [(asked - parse_rfc3339(each.spec.renew_time)).total_seconds() for each in found]
     ages.oldest, ages.leases = max(ages.oldest, *moments, 0.0), len(found)

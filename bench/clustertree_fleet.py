@@ -208,8 +208,8 @@ class MirroredCpu:
 async def watch_mirrors(session: aiohttp.ClientSession) -> AsyncIterator[MirroredCpu]:
     """Watch the root's nodes. A closed watch resumes at the last version."""
     shown = MirroredCpu()
-    async with session.get(NODES) as answer:
-        listed = msgspec.json.decode(await answer.read(), type=_List)
+    async with session.get(NODES) as response:
+        listed = msgspec.json.decode(await response.read(), type=_List)
     for each in listed.items:
         _see(shown, each)
     async with asyncio.TaskGroup() as tasks:
@@ -222,10 +222,10 @@ async def _watch(session: aiohttp.ClientSession, version: str, shown: MirroredCp
     decode = msgspec.json.Decoder(_Event).decode
     while True:
         query = {"watch": "true", "resourceVersion": version}
-        async with session.get(NODES, params=query, timeout=aiohttp.ClientTimeout(total=None)) as answer:
-            answer.raise_for_status()
+        async with session.get(NODES, params=query, timeout=aiohttp.ClientTimeout(total=None)) as response:
+            response.raise_for_status()
             framer = LineFramer()
-            async for chunk in answer.content.iter_any():
+            async for chunk in response.content.iter_any():
                 for line in framer.feed(chunk):
                     node = decode(line).object
                     version = node.metadata.resource_version

@@ -59,10 +59,10 @@ async def send_all(session: aiohttp.ClientSession, calls: Iterable[Call], in_fli
 
 async def send(session: aiohttp.ClientSession, call: Call) -> None:
     headers = {"Content-Type": call.content_type} if call.body else {}
-    async with session.request(call.method, call.path, data=call.body or None, headers=headers) as answer:
-        body = await answer.read()
-        if answer.status >= 300:
-            raise RuntimeError(f"{call.method} {call.path}: {answer.status} {body[:300]!r}")
+    async with session.request(call.method, call.path, data=call.body or None, headers=headers) as response:
+        body = await response.read()
+        if response.status >= 300:
+            raise RuntimeError(f"{call.method} {call.path}: {response.status} {body[:300]!r}")
 
 
 @asynccontextmanager
@@ -70,8 +70,8 @@ async def attach_watcher(session: aiohttp.ClientSession, path: str) -> AsyncIter
     """Keep a watch open, because a real server always has some."""
 
     async def watch() -> None:
-        async with session.get(path, params={"watch": "true", "resourceVersion": "0"}) as answer:
-            async for _ in answer.content.iter_any():
+        async with session.get(path, params={"watch": "true", "resourceVersion": "0"}) as response:
+            async for _ in response.content.iter_any():
                 pass
 
     task = asyncio.create_task(watch())

@@ -63,9 +63,9 @@ async def observe(
 ) -> AsyncIterator[Observer]:
     """Watch whole objects, as a controller does. A watch error ends the benchmark."""
     found = Observer()
-    async with session.get(path, params={"limit": "1"}) as answer:
-        answer.raise_for_status()
-        version = msgspec.json.decode(await answer.read(), type=_Object).metadata.resource_version
+    async with session.get(path, params={"limit": "1"}) as response:
+        response.raise_for_status()
+        version = msgspec.json.decode(await response.read(), type=_Object).metadata.resource_version
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(_watch(session, path, version, found, is_wanted))
         yield found
@@ -83,10 +83,10 @@ async def _watch(
     while True:
         # A busy server closes slow watches; the next one resumes at the last version.
         query = {"watch": "true", "resourceVersion": version}
-        async with session.get(path, params=query, timeout=_ENDLESS) as answer:
-            answer.raise_for_status()
+        async with session.get(path, params=query, timeout=_ENDLESS) as response:
+            response.raise_for_status()
             framer = LineFramer()
-            async for chunk in answer.content.iter_any():
+            async for chunk in response.content.iter_any():
                 at = time.perf_counter()
                 for line in framer.feed(chunk):
                     seen = decode(line).object.metadata

@@ -63,8 +63,8 @@ class Operator:
     address: str
 
     def counters(self) -> Counters:
-        with urllib.request.urlopen(f"{self.address}/metrics", timeout=10) as answer:
-            return Counters(answer.read().decode())
+        with urllib.request.urlopen(f"{self.address}/metrics", timeout=10) as response:
+            return Counters(response.read().decode())
 
     async def recorded_writes(self) -> list[Call]:
         """Return all writes so far. Waits until the recorder has flushed them."""

@@ -109,8 +109,8 @@ def _is_whole(seen: ObservedMetadata) -> bool:
 
 async def count_reported(session: aiohttp.ClientSession) -> int:
     """Return the number of clusters whose status is current (observedGeneration)."""
-    async with session.get(CLUSTERS) as answer:
-        listed = msgspec.json.decode(await answer.read())
+    async with session.get(CLUSTERS) as response:
+        listed = msgspec.json.decode(await response.read())
     return sum(_is_reported(item) for item in listed["items"])
 
 
@@ -120,8 +120,8 @@ def _is_reported(cluster: Object) -> bool:
 
 async def are_scaled(session: aiohttp.ClientSession, number: int, pools: int) -> bool:
     """Return whether every pool of the cluster has replicas."""
-    async with session.get(deployment_path(number, 0).rpartition("/")[0]) as answer:
-        listed = msgspec.json.decode(await answer.read())
+    async with session.get(deployment_path(number, 0).rpartition("/")[0]) as response:
+        listed = msgspec.json.decode(await response.read())
     return sum(bool(item["spec"]["replicas"]) for item in listed["items"]) == pools
 
 

@@ -115,8 +115,8 @@ def node_path(name: str) -> str:
 
 async def report_all(session: aiohttp.ClientSession) -> None:
     """Report the wanted configuration as deployed on every service object."""
-    async with session.get(COMPUTES) as answer:
-        listed = msgspec.json.decode(await answer.read())["items"]
+    async with session.get(COMPUTES) as response:
+        listed = msgspec.json.decode(await response.read())["items"]
     await send_all(session, [_report(each) for each in listed if not _is_reported(each)], IN_FLIGHT)
 
 
@@ -147,9 +147,9 @@ async def delete_events(session: aiohttp.ClientSession) -> None:
 
 async def collect_garbage(session: aiohttp.ClientSession) -> None:
     """Run the server's garbage collection now. It costs as much as many writes, and would distort a measurement."""
-    async with session.get("/debug/pprof/heap?gc=1") as answer:
-        answer.raise_for_status()
-        await answer.read()
+    async with session.get("/debug/pprof/heap?gc=1") as response:
+        response.raise_for_status()
+        await response.read()
 
 
 # observation

@@ -72,16 +72,16 @@ async def metadata(session: aiohttp.ClientSession) -> dict[str, Metadata]:
     """Return the metadata of all nodes and templates by path."""
     found: dict[str, Metadata] = {}
     for path in (NODES, TEMPLATES):
-        async with session.get(path, headers={"Accept": _METADATA_LIST}) as answer:
-            listed = msgspec.json.decode(await answer.read())
+        async with session.get(path, headers={"Accept": _METADATA_LIST}) as response:
+            listed = msgspec.json.decode(await response.read())
         found |= {f"{path}/{item['metadata']['name']}": item["metadata"] for item in listed["items"]}
     return found
 
 
 async def claimed_by_status(session: aiohttp.ClientSession) -> int:
     """Return the sum of status.currentNodes."""
-    async with session.get(TEMPLATES) as answer:
-        listed = msgspec.json.decode(await answer.read())
+    async with session.get(TEMPLATES) as response:
+        listed = msgspec.json.decode(await response.read())
     return sum(item.get("status", {}).get("currentNodes", 0) for item in listed["items"])
 
 
