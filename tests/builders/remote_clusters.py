@@ -74,7 +74,6 @@ def leaves(group):
         collect=collect,
         plan=_plan,
         report=lambda _snapshot, _plan, _outcome, _now: Report(),
-        messages=lambda reason, facts: f"{reason} {facts}",
         rbac=(
             Rule("", ("secrets", "configmaps"), ("get", "list", "watch", "create", "patch")),
             Rule("", ("namespaces",), ("get",), ("kube-system",)),

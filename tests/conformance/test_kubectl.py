@@ -348,10 +348,10 @@ def test_drain_evicts(kubectl, http, namespace, node):
 def test_get_watch_prints_changes_as_they_come(api, kubectl, http, configmaps, namespace):
     import subprocess
 
-    from nodeyard.testing.kubectl import find
+    from nodeyard.testing.clients import find
 
     command = [
-        str(find()),
+        str(find("kubectl")),
         "--kubeconfig",
         str(api.kubeconfig),
         "-n",

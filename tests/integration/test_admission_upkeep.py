@@ -271,8 +271,9 @@ def test_an_observer_registers_nothing_and_stores_nothing(api, start, eventually
 def test_an_observer_renews_the_certificates_of_webhooks_that_are_registered_and_writes_nothing_else(
     api, start, registered, eventually
 ):
-    start(guarded(validating(failure_policy="Fail"))).stop()
+    first = start(guarded(validating(failure_policy="Fail")))
     before = registered()
+    first.stop()
     observer = start(guarded(validating(failure_policy="Fail")), observe=True, rotation=RESTLESS).wait_until_leading()
     seen = []
 

@@ -91,7 +91,7 @@ async def test_without_a_loop_there_are_no_findings(api, fleet):
     await fleet.add_nodes("b", 1)
     async with dry_planning(fleet.client, [replace(labels.LABELS, collect=collect)]) as inspection:
         (look,) = [each for each in inspection.plans(Limit()) if each.key == fleet.name("b")]
-    assert [action.facts["team"] for action in look.braked.now.actions] == ["unknown"]
+    assert [action.facts.team for action in look.braked.now.actions] == ["unknown"]
 
 
 async def _is(condition):

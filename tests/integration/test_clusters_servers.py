@@ -242,7 +242,7 @@ async def test_a_plan_shows_what_would_be_done_in_a_leaf_and_no_secret(api, leaf
     capability = remote_clusters.leaves(grove.group)
     async with dry_planning(grove.root, [capability]) as inspection:
         [look] = inspection.plans(Limit())
-        text = render_plan(look.braked.now, capability.messages)
+        text = render_plan(look.braked.now)
         assert f"Patch Node {grove.name('oak')}:{grove.name('n1')}" in text
         assert inspection.unreachable == []
         wire_form = json.dumps(to_wire(look.braked.now))

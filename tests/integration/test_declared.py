@@ -203,7 +203,7 @@ async def test_looking_without_writing_sees_declared_kinds(api, show):
         (look,) = [each for each in inspection.plans(Limit()) if each.key == show.service]
         assert [action.object.name for action in look.braked.now.actions] == ["a"]
         ref = ObjectRef(api_version=show.api_version, kind=show.kind, name="a", namespace="default")
-        assert [decision.facts for _, decision in inspection.why(ref)] == [{"by": show.service}]
+        assert [decision.facts.by for _, decision in inspection.why(ref)] == [show.service]
     assert show.badge("a") is None
 
 

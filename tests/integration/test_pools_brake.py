@@ -58,7 +58,7 @@ def approve(own_pools_env, id):
 
 def test_a_pool_that_is_taken_out_keeps_its_nodes_until_one_approval_drains_and_deletes_it(braked):
     name = with_two_pools(braked)
-    braked.ready(name)
+    braked.wait_until_ready(name)
     before = braked.machines_of(name, "b")
 
     braked.change_pools(name, b=None)
@@ -72,16 +72,16 @@ def test_a_pool_that_is_taken_out_keeps_its_nodes_until_one_approval_drains_and_
 
     approve(braked, id)
 
-    braked.gone(name, "b")
-    braked.ready(name)
+    braked.wait_until_removed(name, "b")
+    braked.wait_until_ready(name)
     assert len(braked.nodes_of(name, "a")) == 1
-    assert braked.told(name, NEEDS_APPROVAL) == 1
+    assert braked.count_events(name, NEEDS_APPROVAL) == 1
 
 
 def test_a_cluster_that_is_deleted_keeps_its_machines_until_one_approval_takes_it_all(braked, elsewhere):
     name = with_two_pools(braked, pivot="Never")
-    braked.lead(name, elsewhere.config)
-    braked.until(lambda: braked.status(name).get("pivoted") is False, "it is known to be another cluster")
+    braked.set_kubeconfig(name, elsewhere.config)
+    braked.wait_until(lambda: braked.status(name).get("pivoted") is False, "it is known to be another cluster")
     before = braked.machines_of(name, "a") + braked.machines_of(name, "b")
 
     braked.delete(name)
@@ -96,9 +96,9 @@ def test_a_cluster_that_is_deleted_keeps_its_machines_until_one_approval_takes_i
 
     approve(braked, id)
 
-    braked.until(lambda: not braked.exists(f"{CLUSTERS}/{name}"), "it is gone")
+    braked.wait_until(lambda: not braked.exists(f"{CLUSTERS}/{name}"), "it is gone")
     assert not braked.exists(f"/api/v1/namespaces/{names.namespace(name)}")
-    assert braked.told(name, NEEDS_APPROVAL) == 1
+    assert braked.count_events(name, NEEDS_APPROVAL) == 1
 
 
 def test_an_edit_of_a_class_is_counted_over_all_clusters_and_goes_with_one_approval(own_pools_env, operator):
