@@ -119,7 +119,7 @@ def test_one_part_can_be_killed_alone(plane: ControlPlane) -> None:
 
 
 def test_a_part_that_does_not_run_here_cannot_be_killed(plane: ControlPlane) -> None:
-    with pytest.raises(KeyError, match="kwok: not one of etcd, kube-apiserver"):
+    with pytest.raises(KeyError, match="kwok: no such component; there are etcd, kube-apiserver"):
         plane.kill("kwok")
 
 

@@ -229,7 +229,7 @@ class InformerFactory:
         self._is_paused = False
         self.mapper.invalidate()
 
-    def look_again(self) -> None:
+    def reevaluate_needed(self) -> None:
         """Evaluate `needed` again: its result may have changed for reasons outside these views."""
         self._wake.set()
 

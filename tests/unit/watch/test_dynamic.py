@@ -97,7 +97,7 @@ def marking(word, resource=WIDGETS, **more):
 
 async def refresh(stage, clock):
     """A change of the view, after which it is asked again."""
-    stage.watches.look_again()
+    stage.watches.reevaluate_needed()
     await clock.advance(1)
 
 

@@ -113,7 +113,7 @@ class Cluster:
 
     def refresh(self) -> None:
         """The host view has changed; `needed` of the watches may depend on it."""
-        self._informers.look_again()
+        self._informers.reevaluate_needed()
 
     @property
     def is_settled(self) -> bool:

@@ -36,6 +36,7 @@ from nodeyard.capabilities.spares.snapshot import SparesSnapshot, template_of
 from nodeyard.capabilities.spares.types import NodeTemplate, NodeTemplateStatus, ReconcileInfo, WouldDo
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition, Node
+from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.plan.model import Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
@@ -248,7 +249,7 @@ def _condition_wire(condition: Condition) -> Object:
         "message": condition.message,
     }
     if condition.last_transition_time is not None:
-        wire["lastTransitionTime"] = condition.last_transition_time.strftime("%Y-%m-%dT%H:%M:%SZ")
+        wire["lastTransitionTime"] = format_rfc3339(condition.last_transition_time)
     if condition.observed_generation:
         wire["observedGeneration"] = condition.observed_generation
     return wire
