@@ -170,7 +170,7 @@ class Cost:
     computes: int
     configurations: int
     statuses: int
-    """Of affected nodes, like the two above."""
+    """Status writes of affected nodes, counted like the two above."""
     profile_statuses: int
     """Status writes of profiles and roles."""
     events: int

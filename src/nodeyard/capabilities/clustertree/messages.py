@@ -575,7 +575,7 @@ class PodUnacknowledged(TreeMessage, frozen=True):
 
 
 class Mirrors(TreeMessage, frozen=True):
-    """What a node mirrors and offers."""
+    """Leaf nodes that a node mirrors, and the resources that it offers."""
 
     model: str = ""
     leaf_node: str = ""

@@ -237,7 +237,7 @@ class Surplus(SparesMessage, frozen=True, kw_only=True):
 
 
 class DryRun(SparesMessage, frozen=True):
-    """What a template would do; a candidate's message has no counts."""
+    """Summary of a dry run; a candidate's message has no counts."""
 
     reason = Reason.DRY_RUN
     claims: int | None = None

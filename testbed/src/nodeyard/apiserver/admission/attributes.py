@@ -31,7 +31,7 @@ class Attributes:
     user: User
     work: Work
     is_large: bool = False
-    """Whether `object` or `old` is so large that plugins work on it off the event loop."""
+    """True if `object` or `old` is so large that plugins work on it off the event loop."""
     dry_run: bool = False
     options: Object = field(default_factory=dict)
     """The CreateOptions, UpdateOptions, PatchOptions or DeleteOptions of the request."""

@@ -33,7 +33,7 @@ from nodeyard.apiserver.store import Store
 
 
 class Host(Protocol):
-    """What admission needs of the server."""
+    """Parts of the server that admission uses."""
 
     @property
     def store(self) -> Store: ...

@@ -40,7 +40,7 @@ class Conditions:
         return bool(self._sources)
 
     def hold(self, bindings: Bindings, trial: Budget | None) -> bool:
-        """Whether all are true. A false one decides; else ConditionError if one fails.
+        """Return True if all are true. A false one decides; else raise ConditionError if one fails.
 
         They are paid from the trial budget, or from one of their own.
         """

@@ -28,7 +28,7 @@ ADMISSION_GROUP = "admissionregistration.k8s.io"
 
 
 def is_exempt(attributes: Attributes) -> bool:
-    """Whether the write configures admission itself: no webhook or policy may prevent its repair."""
+    """Return True if the write configures admission itself: no webhook or policy may prevent its repair."""
     resource = attributes.resource
     return resource.group == ADMISSION_GROUP and resource.kind in EXEMPT_KINDS
 

@@ -16,7 +16,7 @@ _REMEMBERED_OBJECTS = 1_000
 
 
 class Kinds(Protocol):
-    """What parameters need of the registry."""
+    """Parts of the registry that parameters use."""
 
     def by_kind(self, group: str, kind: str) -> Resource | None: ...
 
