@@ -125,7 +125,9 @@ def test_references_resolve_by_the_contract_labels_and_machines_become_nodes(pla
     provision(rest, "devmachines", machine)
 
     def node_of_the_machine() -> str | None:
-        name: str | None = rest.get(f"{MACHINES}/machines/{machine}")["status"].get("nodeRef", {}).get("name")
+        """Cluster API creates the infrastructure machine before the Machine, and writes a status later still."""
+        machines = {item["metadata"]["name"]: item for item in rest.get(f"{MACHINES}/machines")["items"]}
+        name: str | None = machines.get(machine, {}).get("status", {}).get("nodeRef", {}).get("name")
         return name
 
     assert until(node_of_the_machine, "the machine has found its node", 60) == machine
