@@ -20,8 +20,7 @@ from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.faults import DoubleEvents, Drop, FaultProxy, HalfOpen, Status, TruncateEvents
 from nodeyard.watch import InformerFactory
 from nodeyard.watch.cache import Cache
-from nodeyard.watch.informer_key import InformerKey
-from nodeyard.watch.reflector import Reflector
+from nodeyard.watch.reflector import InformerKey, Reflector
 
 SOON = 20.0
 WATCH = "watch=true"

@@ -31,10 +31,9 @@ from nodeyard.runtime.capability import Capability, Key, WatchNotSynced
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters
 from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
-from nodeyard.watch.informer_key import InformerKey, key_of
 from nodeyard.watch.informers import InformerFactory
-from nodeyard.watch.reflector import FORBIDDEN
-from nodeyard.watch.shared_informer import SharedInformer
+from nodeyard.watch.reflector import FORBIDDEN, InformerKey
+from nodeyard.watch.shared_informer import SharedInformer, key_of
 from nodeyard.watch.view import CacheView
 
 SYNC_SECONDS: Final = 60.0

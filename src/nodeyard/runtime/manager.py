@@ -29,8 +29,7 @@ from nodeyard.runtime.reconcile.plan_executor import PlanExecutor, ThreadPlanExe
 from nodeyard.runtime.remote.cluster import ClusterEnvironment
 from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
 from nodeyard.runtime.settings import Settings
-from nodeyard.watch.informers import InformerFactory
-from nodeyard.watch.metrics import expose
+from nodeyard.watch.informers import InformerFactory, expose_metrics
 
 HUNG_SECONDS: Final = 300.0
 """A plan that takes longer counts as hung; a plan of ten thousand nodes takes seconds."""
@@ -67,7 +66,7 @@ class Manager:
         env = ControllerEnvironment(client, clock, random, self.watches, self._elections, loop_metrics, remote)
         self.controllers = tuple(Controller(each, env, settings, plan_executor(each.name)) for each in capabilities)
         self._background: list[asyncio.Task[None]] = []
-        expose(self.metrics, self.watches)
+        expose_metrics(self.metrics, self.watches)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

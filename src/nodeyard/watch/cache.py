@@ -4,6 +4,11 @@ The reflector calls `deliver`, `replace`, `reject` and `bookmark`. The applier c
 server's responses. Indexes, aggregates and listeners see one sequence of changes from both. A change costs constant
 time.
 
+The overlay makes us read our own writes: the response to a write is newer than what the watch has delivered, so the
+cache shows it until the watch delivers that resourceVersion or a later one. A deletion has no resourceVersion: it is
+shown until the watch delivers the deletion or a new object of that name. Each pending write has a deadline, after which
+the informer factory confirms it by a GET (`Cache.overdue`, `Cache.settle`).
+
 The cache runs on one event loop and never awaits, so a reader that does not await sees one consistent state. Returned
 objects are immutable and may be passed to another thread.
 
@@ -13,7 +18,7 @@ last good version stays in the cache: for a planner a stale node does less harm 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -22,9 +27,84 @@ import msgspec
 from nodeyard.client.decoding import Malformed
 from nodeyard.kube.object_key import Key, identity_of, is_at_least
 from nodeyard.kube.selectors import LabelSelector
-from nodeyard.watch.overlay import Overlay, PendingWrite
 
 T = TypeVar("T")
+
+
+class PendingWrite(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A write that the watch has not delivered yet."""
+
+    shown: T | None
+    """The object after the write; None if it is deleted or no longer matches the selectors."""
+    watched: T | None
+    """The object that the watch last delivered."""
+    version: str
+    """The resourceVersion of the write; for a deletion, the last known resourceVersion of the object."""
+    uid: str
+    is_deletion: bool = False
+    deadline: float
+
+
+class Overlay(Generic[T]):
+    """The pending writes of one cache. Methods that confirm a write return the object to show from then on."""
+
+    def __init__(self) -> None:
+        self._pending: dict[Key, PendingWrite[T]] = {}
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._pending
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def get(self, key: Key) -> PendingWrite[T] | None:
+        return self._pending.get(key)
+
+    def hold(self, key: Key, own: PendingWrite[T]) -> None:
+        self._pending[key] = own
+
+    def drop(self, key: Key) -> None:
+        del self._pending[key]
+
+    def overdue(self, now: float) -> list[tuple[Key, PendingWrite[T]]]:
+        return [(key, own) for key, own in self._pending.items() if own.deadline <= now]
+
+    def deliver(self, key: Key, delivered: T | None, version: str, uid: str) -> T | None:
+        """Process a watch event of this object, None for a deletion; return the object to show."""
+        own = self._pending[key]
+        if _is_confirmed(own, delivered is None, version, uid):
+            del self._pending[key]
+            return delivered
+        self._pending[key] = msgspec.structs.replace(own, watched=delivered)
+        return own.shown
+
+    def relist(self, listed: Mapping[Key, T], uids: Mapping[Key, str], version: str) -> Iterator[tuple[Key, T | None]]:
+        """Process a complete list at this resourceVersion; yield the object to show for each pending write."""
+        for key, own in list(self._pending.items()):
+            item = listed.get(key)
+            if is_at_least(version, own.version) and not (own.is_deletion and uids.get(key) == own.uid):
+                del self._pending[key]
+                yield key, item
+            else:
+                self._pending[key] = msgspec.structs.replace(own, watched=item)
+                yield key, own.shown
+
+    def bookmark(self, version: str) -> list[tuple[Key, T | None]]:
+        """Process a bookmark: drop older pending writes, which the watch would have delivered if they were selected."""
+        passed = [
+            (key, own.watched)
+            for key, own in self._pending.items()
+            if not own.is_deletion and is_at_least(version, own.version)
+        ]
+        for key, _ in passed:
+            del self._pending[key]
+        return passed
+
+
+def _is_confirmed(own: PendingWrite[Any], is_deleted: bool, version: str, uid: str) -> bool:
+    if own.is_deletion and uid == own.uid:
+        return is_deleted
+    return is_at_least(version, own.version)
 
 
 class Change(msgspec.Struct, Generic[T], frozen=True):

@@ -1,21 +1,78 @@
-"""Kinds that a capability declares at run time, such as those that users define.
+"""Kinds that a capability watches at run time: those that users declare, and those that admission looked up recently.
 
     view ──declared(view)──▶ declared ──┬─▶ Widget.example.dev   subscribed, watched while it is served
                                         └─▶ Gadget.example.dev   no longer declared: unsubscribed, its objects are
                                                                  reported as deleted, its cache is dropped
 
 A lookup of a newly declared kind subscribes it at once, not synced yet, so the view always matches the declarations.
+
+`RecentKinds` is an LRU set of owner kinds that admission looked up without a watch. A capability may declare them too,
+so that later reviews read them from a cache:
+
+    lookup ──record_lookup──▶ RecentKinds ──declared(view)──▶ watched ──▶ the next review reads the cache (`use`)
+
+The set is bounded: the least recently used kind is evicted, and its watch stops. A TTL cache of the objects instead
+would serve pods of different owners no better than no cache, and serve changed owners late. Measured on the embedded
+server: 0.3 µs per owner from the watched cache, 250 µs by a GET; reviews of 300 pods with different owners at once wait
+for 50 to 130 ms of GETs.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Final
 
+from nodeyard.client.resources import Resource
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.indexes import Fold, Index
-from nodeyard.watch.informer_key import InformerKey, key_of
-from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
+from nodeyard.watch.reflector import InformerKey
+from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name, in_namespace, key_of
 from nodeyard.watch.subscription import Subscription
+
+MOST: Final = 64
+
+
+class RecentKinds:
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._seen: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        """Kinds by their name in a view, least recently used first."""
+        self._shown: tuple[tuple[str, str], ...] = ()
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when the set changes."""
+
+    @property
+    def shown(self) -> tuple[tuple[str, str], ...]:
+        """The kinds as (apiVersion, kind), ordered by name."""
+        return self._shown
+
+    def record_lookup(self, resource: Resource[Any], *, is_other: bool = False) -> None:
+        """Record that an object of this kind was read from the server.
+
+        A kind keeps the version in which it was first seen, since all versions are views of the same objects.
+        `is_other` replaces a version that the server no longer serves.
+        """
+        name, seen = full_name(resource), (resource.api_version, resource.kind)
+        known = self._seen.get(name)
+        if known is None or is_other:
+            self._seen[name] = seen
+        self._seen.move_to_end(name)
+        if self._seen[name] == known:
+            return
+        if len(self._seen) > self._most:
+            self._seen.popitem(last=False)
+        self._shown = tuple(self._seen[each] for each in sorted(self._seen))
+        self.on_change()
+
+    def use(self, name: str) -> None:
+        """Mark a kind as recently used, by its name in a view."""
+        if name in self._seen:
+            # Background loops on other threads read views too: the kind may have been evicted just now.
+            with suppress(KeyError):
+                self._seen.move_to_end(name)
+
 
 _log = get_logger("watches")
 
@@ -107,7 +164,7 @@ class DynamicKinds:
         skipped = set()
         for watch in watches:
             key = key_of(watch)
-            name = key.names(full_name(watch.resource))
+            name = in_namespace(full_name(watch.resource), key.namespace)
             if name in self._known:
                 continue
             if first.setdefault(name, key) == key:
@@ -135,15 +192,17 @@ class DynamicKinds:
             del self._indexes[subject]
         for name in folded:
             del self._folds[name]
-        kinds = [key.names(key.resource.kind) for key in self._subscriptions]
+        kinds = [in_namespace(key.resource.kind, key.namespace) for key in self._subscriptions]
         informers: dict[str, SharedInformer] = {}
         indexes: dict[tuple[str, str], Index] = {}
         folds: dict[str, Fold] = {}
         for key, subscription in self._subscriptions.items():
             kind = key.resource.kind
             is_alone = not any(name.partition(".")[0] == kind for name in self._known)
-            is_alone &= kinds.count(key.names(kind)) == 1
-            for name in [key.names(full_name(key.resource)), key.names(kind)][: 2 if is_alone else 1]:
+            is_alone &= kinds.count(in_namespace(kind, key.namespace)) == 1
+            for name in [in_namespace(full_name(key.resource), key.namespace), in_namespace(kind, key.namespace)][
+                : 2 if is_alone else 1
+            ]:
                 informers[name] = subscription.informer
                 indexes |= {(name, index): found for index, found in subscription.indexes.items()}
             taken = self._kept | folds.keys()

@@ -31,13 +31,13 @@ from nodeyard.kube.object_key import Key
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
+from nodeyard.process.metrics import Metrics
+from nodeyard.watch.cache import PendingWrite
 from nodeyard.watch.dynamic import DynamicKinds
 from nodeyard.watch.indexes import AggregateSpec, Fold, Index
-from nodeyard.watch.informer_key import InformerKey, key_of
-from nodeyard.watch.overlay import PendingWrite
-from nodeyard.watch.reflector import Report
+from nodeyard.watch.reflector import InformerKey, Report
 from nodeyard.watch.server_info import ServerInfo
-from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
+from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name, key_of
 from nodeyard.watch.subscription import NO_HANDLERS, EventHandlers, Subscription
 from nodeyard.watch.view import CacheView
 
@@ -48,6 +48,17 @@ CONFIRM_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 5.0
 _KIND_SOURCES: Final = frozenset(map(full_name, (CUSTOM_RESOURCE_DEFINITIONS, API_SERVICES)))
 """Kinds whose objects add and remove other kinds."""
+
+_LABELS: Final = ("resource", "view")
+_GAUGES: Final[tuple[tuple[str, str, Callable[[Report], float]], ...]] = (
+    ("objects", "Objects in the cache.", lambda report: report.objects),
+    ("malformed_objects", "Objects that could not be decoded or indexed.", lambda report: report.malformed),
+    ("unconfirmed_writes", "Own writes that the watch has not delivered yet.", lambda report: report.unconfirmed),
+    ("silence_seconds", "Seconds since the last watch event or bookmark.", lambda report: report.silence),
+    ("synced", "1 after the first complete list.", lambda report: report.is_synced),
+    ("stalled", "1 while the cache may be stale.", lambda report: report.is_stalled),
+    ("restarts", "Watch failures and relists.", lambda report: report.restarts),
+)
 
 _log = get_logger("watches")
 
@@ -394,3 +405,36 @@ def _need(watch: WatchSpec, view: CacheView) -> Callable[[], bool]:
             return True
 
     return is_needed
+
+
+def expose_metrics(metrics: Metrics, watches: InformerFactory) -> None:
+    """Register the gauges of all informers. Call after all watches are registered.
+
+    They are computed when scraped, so that watch events cost nothing extra. Kinds declared later are added and removed
+    automatically. The gauges of a stopped watch are 0.
+    """
+    gauges = [(metrics.gauge(f"nodeyard_informer_{name}", help, _LABELS), value) for name, help, value in _GAUGES]
+
+    def show(informer: SharedInformer) -> None:
+        for gauge, value in gauges:
+            gauge.labels(*_labels(informer)).set_function(_reader(informer, value))
+
+    def hide(informer: SharedInformer) -> None:
+        for gauge, _ in gauges:
+            gauge.remove(*_labels(informer))
+
+    for informer in watches.informers:
+        show(informer)
+    watches.on_watching, watches.on_dropped = show, hide
+
+
+def _labels(informer: SharedInformer) -> tuple[str, str]:
+    return str(informer.key), informer.resource.view.__name__
+
+
+def _reader(informer: SharedInformer, value: Callable[[Report], float]) -> Callable[[], float]:
+    def read() -> float:
+        report = informer.report()
+        return 0.0 if report is None else float(value(report))
+
+    return read

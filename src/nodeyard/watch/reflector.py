@@ -1,17 +1,26 @@
 """Reflector: lists one kind, then watches it, and keeps one cache equal to the server.
 
-`reflector_state` is the state machine; this module does the work of each phase. `run` never returns unless it is
-cancelled, whatever fails: a watch must not die silently.
+    STREAMING ───listed────▶ WATCHING ──ended──▶ WATCHING          the regular end of a watch is no error
+        │                    ▲    │
+     refused                 │    ├──expired──▶ STREAMING          410 Gone: relist
+        ▼                    │    │
+     LISTING ────listed──────┘    └──broken──▶ WAITING ──▶ WATCHING from the last resourceVersion
 
-The reflector awaits only the network: it decodes, stores and continues, because the server disconnects a slow reader.
-Planning, writing and discovery run elsewhere.
+After a failure the reflector backs off, then retries the phase that failed. After two idle timeouts in a row it
+relists: a server restored from a backup may never reach the last resourceVersion. If the server refuses to stream the
+list (400, 422), the reflector lists in pages from then on. If streaming fails midway, the next list is in pages.
+
+`next_state` is the state machine, without I/O; `Reflector` does the work of each phase. `run` never returns unless it
+is cancelled, whatever fails: a watch must not die silently. It awaits only the network: it decodes, stores and
+continues, because the server disconnects a slow reader. Planning, writing and discovery run elsewhere.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from random import Random
 from typing import Any, Final, Generic, TypeVar
 
@@ -31,12 +40,78 @@ from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import IDLE_SECONDS
 from nodeyard.kube.object_key import Key, identity_of
+from nodeyard.kube.objects import PartialObject
+from nodeyard.kube.selectors import parse_labels
 from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.watch.cache import Cache
-from nodeyard.watch.informer_key import InformerKey
-from nodeyard.watch.reflector_state import Phase, ReflectorEvent, State, next_state
+from nodeyard.watch.cache import Cache, Selection
+
+
+class Phase(Enum):
+    STREAMING = "Streaming"
+    """A watch that begins with the list (`sendInitialEvents`)."""
+    LISTING = "Listing"
+    """A list in pages."""
+    WATCHING = "Watching"
+    """A watch from the last resourceVersion."""
+    WAITING = "Waiting"
+    """Backoff before a retry."""
+    STOPPED = "Stopped"
+
+
+class ReflectorEvent(Enum):
+    LISTED = "the list is complete"
+    RECEIVED = "an event or a bookmark arrived"
+    ENDED = "the server ended the watch"
+    BROKEN = "the connection or the request failed"
+    SILENT = "the idle timeout passed without an event or a bookmark"
+    EXPIRED = "the last resourceVersion is too old"
+    STREAMING_REFUSED = "the server does not support streaming lists"
+    LIST_FAILED = "the streamed list broke off"
+    BACKOFF_OVER = "the backoff is over"
+    STOPPED = "the watch was stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    phase: Phase = Phase.STREAMING
+    then: Phase = Phase.STREAMING
+    """The phase that follows the backoff."""
+    failures: int = 0
+    """Consecutive failures since the last event; they determine the backoff."""
+    can_stream: bool = True
+
+
+def next_state(state: State, event: ReflectorEvent) -> State:
+    """Return the state after an event."""
+    if event is ReflectorEvent.RECEIVED:
+        return state if not state.failures else replace(state, failures=0)
+    if event in (ReflectorEvent.LISTED, ReflectorEvent.ENDED):
+        return replace(state, phase=Phase.WATCHING)
+    if event is ReflectorEvent.BACKOFF_OVER:
+        return replace(state, phase=state.then)
+    if event is ReflectorEvent.STREAMING_REFUSED:
+        return replace(state, phase=Phase.LISTING, can_stream=False)
+    if event is ReflectorEvent.STOPPED:
+        return replace(state, phase=Phase.STOPPED)
+    return _after_failure(state, event)
+
+
+def _after_failure(state: State, event: ReflectorEvent) -> State:
+    failures = state.failures + 1
+    if event is ReflectorEvent.BROKEN:
+        return replace(state, phase=Phase.WAITING, then=state.phase, failures=failures)
+    if event is ReflectorEvent.LIST_FAILED:
+        return replace(state, phase=Phase.WAITING, then=Phase.LISTING, failures=failures)
+    relist = Phase.STREAMING if state.can_stream else Phase.LISTING
+    if event is ReflectorEvent.SILENT:
+        is_trusted = state.phase is Phase.WATCHING and state.failures == 0
+        return replace(state, phase=Phase.WAITING, then=Phase.WATCHING if is_trusted else relist, failures=failures)
+    # One relist is normal. A server that expires each list at once must not be relisted in a tight loop.
+    phase = relist if state.failures == 0 else Phase.WAITING
+    return replace(state, phase=phase, then=relist, failures=failures)
+
 
 T = TypeVar("T")
 
@@ -54,6 +129,41 @@ FORBIDDEN: Final = ": forbidden: "
 BURST: Final = 256
 
 _log = get_logger("informer")
+
+
+@dataclass(frozen=True, slots=True)
+class InformerKey:
+    """What a reflector lists and watches. Watches with equal keys share one informer."""
+
+    resource: Resource[Any]
+    label_selector: str = ""
+    field_selector: str = ""
+    metadata_only: bool = False
+    fallback_versions: tuple[str, ...] = ()
+    """Versions to watch if the server does not serve the resource's own, in order of preference."""
+    namespace: str = ""
+    """The only namespace to watch; empty for all namespaces."""
+
+    def covers(self, namespace: str) -> bool:
+        """Return True if the informer watches this namespace."""
+        return self.namespace in ("", namespace)
+
+    @property
+    def selection(self) -> Selection | None:
+        if not self.label_selector and not self.field_selector:
+            return None
+        return Selection(parse_labels(self.label_selector), takes_newcomers=not self.field_selector)
+
+    @property
+    def decoded(self) -> Resource[Any]:
+        """The resource with the type of the cached objects: PartialObject for a metadata-only watch."""
+        is_whole = not self.metadata_only or self.resource.view is not dict
+        return self.resource if is_whole else self.resource.decoded_as(PartialObject)
+
+    def __str__(self) -> str:
+        selectors = ",".join(filter(None, (self.label_selector, self.field_selector)))
+        selected = f"{self.resource}[{selectors}]" if selectors else str(self.resource)
+        return f"{selected} in {self.namespace}" if self.namespace else selected
 
 
 class EndedTooSoon(Exception):

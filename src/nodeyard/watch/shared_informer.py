@@ -1,7 +1,7 @@
 """Shared informer: one cache for the life of the process, and a reflector that runs while a capability needs it.
 
-While the server is out of contact the reflector is paused. The cache keeps its objects, and the next watch continues
-from its resourceVersion.
+Watches with equal keys (resource, selectors, namespace) share one informer. While the server is out of contact the
+reflector is paused. The cache keeps its objects, and the next watch continues from its resourceVersion.
 """
 
 from __future__ import annotations
@@ -19,8 +19,41 @@ from nodeyard.client.resources import Resource, view_kind
 from nodeyard.process.clock import Clock
 from nodeyard.watch.cache import Cache
 from nodeyard.watch.indexes import AggregateSpec
-from nodeyard.watch.informer_key import InformerKey, InformerSpec
-from nodeyard.watch.reflector import Reflector, Report
+from nodeyard.watch.reflector import InformerKey, Reflector, Report
+
+
+class InformerSpec(Protocol):
+    """The part of a watch declaration that identifies its informer."""
+
+    @property
+    def resource(self) -> Resource[Any]: ...
+    @property
+    def label_selector(self) -> str: ...
+    @property
+    def field_selector(self) -> str: ...
+    @property
+    def metadata_only(self) -> bool: ...
+    @property
+    def fallback_versions(self) -> tuple[str, ...]: ...
+    @property
+    def namespace(self) -> str: ...
+
+
+def key_of(watch: InformerSpec) -> InformerKey:
+    return InformerKey(
+        watch.resource,
+        watch.label_selector,
+        watch.field_selector,
+        watch.metadata_only,
+        watch.fallback_versions,
+        watch.namespace,
+    )
+
+
+def in_namespace(kind: str, namespace: str) -> str:
+    """Return the name in a view of a kind that is watched in one namespace only: `Secret@openstack`."""
+    return f"{kind}@{namespace}" if namespace else kind
+
 
 # A server start or a single failed request is over by then; a missing kind or permission is not.
 REFUSED_SECONDS: Final = 30.0

@@ -16,8 +16,8 @@ from typing import Any
 from nodeyard.client.decoding import Malformed
 from nodeyard.client.resources import Resource
 from nodeyard.kube.object_key import Key
+from nodeyard.watch.dynamic import RecentKinds
 from nodeyard.watch.indexes import Fold, Index
-from nodeyard.watch.recent_kinds import RecentKinds
 from nodeyard.watch.reservations import Reservations
 from nodeyard.watch.server_info import ServerInfoQueries
 from nodeyard.watch.shared_informer import SharedInformer, full_name

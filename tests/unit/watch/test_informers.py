@@ -15,8 +15,7 @@ from nodeyard.process.clock import settle
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch import InformerFactory
-from nodeyard.watch.informers import CONFIRM_SECONDS, SETTLE_SECONDS
-from nodeyard.watch.metrics import expose
+from nodeyard.watch.informers import CONFIRM_SECONDS, SETTLE_SECONDS, expose_metrics
 from nodeyard.watch.reflector import STALLED_SECONDS
 from nodeyard.watch.subscription import EventHandlers
 
@@ -225,7 +224,7 @@ async def test_what_was_not_declared_is_named(stage):
 async def test_the_watches_are_measured(stage):
     stage.register(NODE_WATCH)
     metrics = Metrics()
-    expose(metrics, stage.watches)
+    expose_metrics(metrics, stage.watches)
     assert 'nodeyard_informer_synced{resource="nodes",view="Node"} 0.0' in (await metrics.render()).decode()
     await stage.start()
     await stage.make_node("a")

@@ -10,9 +10,7 @@ from nodeyard.client.api import Client
 from nodeyard.client.errors import TransportError
 from nodeyard.process.clock import settle
 from nodeyard.watch.cache import Cache
-from nodeyard.watch.informer_key import InformerKey
-from nodeyard.watch.reflector import SILENT_SECONDS, STALLED_SECONDS, WATCH_SECONDS, Reflector
-from nodeyard.watch.reflector_state import Phase
+from nodeyard.watch.reflector import SILENT_SECONDS, STALLED_SECONDS, WATCH_SECONDS, InformerKey, Phase, Reflector
 
 from .builders import (
     NODE_VIEW,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodeyard.watch.reflector_state import Phase, ReflectorEvent, State, next_state
+from nodeyard.watch.reflector import Phase, ReflectorEvent, State, next_state
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube import conditions
 from nodeyard.kube.names import MIRRORED_CLUSTER, NAMESPACE
 from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Secret, Slice
-from nodeyard.watch.informer_key import in_namespace
+from nodeyard.watch.shared_informer import in_namespace
 
 _PENDING: Final = "Pending"
 _SCHEDULED: Final = "PodScheduled"

@@ -22,7 +22,7 @@ from nodeyard.capabilities.profiles.types import (
 from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource, untyped
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import Aggregate, View
-from nodeyard.watch.informer_key import in_namespace
+from nodeyard.watch.shared_informer import in_namespace
 
 NODES: Final = Resource(
     names.DATAPLANE_GROUP, names.VERSION, names.NODE_PLURAL, names.NODE_KIND, True, OpenStackDataPlaneNode

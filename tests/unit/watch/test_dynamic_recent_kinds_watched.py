@@ -5,7 +5,7 @@ import pytest
 from nodeyard.client.resources import of_kind, untyped
 from nodeyard.kube.objects import PartialObject
 from nodeyard.runtime.capability import Watch
-from nodeyard.watch.recent_kinds import MOST
+from nodeyard.watch.dynamic import MOST
 
 from .stages import WIDGETS
 from .test_dynamic import NODE_WATCH, Tap, make, refresh, register

@@ -3,7 +3,7 @@
 import pytest
 
 from nodeyard.client.resources import untyped
-from nodeyard.watch.recent_kinds import MOST, RecentKinds
+from nodeyard.watch.dynamic import MOST, RecentKinds
 
 
 def kind(name, version="v1", group="example.dev"):
