@@ -4,7 +4,7 @@ import pytest
 from tests.builders.node_history import History
 from tests.builders.spares_env import labels
 
-from nodeyard.apply import write_request
+from nodeyard.apply import writers
 from nodeyard.capabilities.spares import names
 from nodeyard.testing.faults import DoubleEvents, Drop, HalfOpen, Status, TruncateEvents
 
@@ -34,7 +34,7 @@ def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, spare
 def test_a_write_that_hangs_is_settled_by_reading_and_holds_up_no_other_node(
     api, spares_env, faults, operator, eventually, monkeypatch
 ):
-    monkeypatch.setattr(write_request, "WRITE_SECONDS", 8.0)
+    monkeypatch.setattr(writers, "WRITE_SECONDS", 8.0)
     spares_env.spares(8)
     history = History(api)
     operator("spares", through=faults.kubeconfig).wait_until_leading()

@@ -23,7 +23,6 @@ import msgspec
 from nodeyard.apply.action_graph import Execution, log
 from nodeyard.apply.outcome import ActionResult, Classified, Outcome, Result, Retry, classify, done, ended
 from nodeyard.apply.retry import RETRY_POLICY, RetryAfter
-from nodeyard.apply.write_request import unguarded_list
 from nodeyard.apply.writers import (
     ClusterLookup,
     ClusterWriter,
@@ -34,6 +33,7 @@ from nodeyard.apply.writers import (
     Target,
     WriterOptions,
     no_clusters,
+    unguarded_list,
 )
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, ApiError, NotFound, ServerError, TransportError, Withheld

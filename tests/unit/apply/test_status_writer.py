@@ -13,8 +13,7 @@ import pytest
 
 from nodeyard.apply.action_graph import NOT_ALLOWED
 from nodeyard.apply.outcome import Result
-from nodeyard.apply.status import StatusWriter
-from nodeyard.apply.unknown_fields import RETRY_SECONDS
+from nodeyard.apply.status import UNKNOWN_FIELDS_RETRY_SECONDS, StatusWriter
 from nodeyard.client.api import Client
 from nodeyard.client.resources import NODES, untyped
 from nodeyard.client.transport import Response
@@ -304,6 +303,6 @@ async def test_a_field_that_the_definition_lacks_is_left_out_and_not_sent_for_it
     assert "ours" not in kept["status"]
     assert await go(kept, ours={"zone": 2}) == (Result.DONE, 0)
     assert await go(kept, ours={"zone": 2}, phase="Running") == (Result.DONE, 1)
-    await world.clock.advance(RETRY_SECONDS)
+    await world.clock.advance(UNKNOWN_FIELDS_RETRY_SECONDS)
     assert await go(kept, ours={"zone": 2}) == (Result.DONE, 0)
     assert await go(kept, ours={"zone": 2}, phase="Pending") == (Result.DONE, 2)

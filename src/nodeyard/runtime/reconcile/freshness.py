@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from nodeyard.apply.write_request import answer_seconds, single_attempt
+from nodeyard.apply.writers import answer_seconds, single_attempt
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
 from nodeyard.plan.model import ObjectRef
