@@ -29,8 +29,8 @@ from bench.operator import Operator, run_operator
 from bench.pools_fleet import Cost
 from bench.replay import drop_preconditions, replayer
 from bench.servers import RunningServer, cpu_seconds, real
-from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.pools import names
+from nodeyard.client.flow_control import IN_FLIGHT
 
 OPERATOR = "operator"
 CEILING = "ceiling"

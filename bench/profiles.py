@@ -31,9 +31,9 @@ from bench.operator import Operator, run_operator
 from bench.profiles_fleet import FIRST, SECOND, Cost
 from bench.replay import Replay, drop_preconditions, replayer
 from bench.servers import RunningServer, cpu_seconds, install_crds, real
-from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.client.flow_control import IN_FLIGHT
 
 OPERATOR = "operator"
 CEILING = "ceiling"

@@ -36,8 +36,8 @@ from bench.observer import Observer
 from bench.operator import Operator, peak_mb, run_operator
 from bench.replay import NODES, WriteCounts, replayer, retarget
 from bench.servers import RunningServer, cpu_seconds, install_crds, real
-from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.spares.controller import SPARES
+from nodeyard.client.flow_control import IN_FLIGHT
 from nodeyard.testing.processes import Process
 
 OPERATOR = "operator"

@@ -24,6 +24,7 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.webhooks import Cause, Found, LookedUp, Missing, Unreadable
 
 IN_FLIGHT: Final = 16
+"""Half of what the transport sends at once: a burst of reviews must not occupy every slot while the server is slow."""
 # Longer than any webhook timeout; ends requests that no review waits for any more.
 REQUEST_SECONDS: Final = 30.0
 MAX_NAME: Final = 253
@@ -53,7 +54,7 @@ class Lookups:
     ) -> None:
         """`remedy` tells users how to grant a missing right; `on_found` gets the resource of each found object."""
         self._transport = client.transport
-        self._client = single_metadata_only(client)
+        self._client = single_metadata_only(client.managed_by(client.field_manager, "nodeyard/admission"))
         self._mapper = mapper
         self._remedy = remedy
         self._on_found = on_found

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result, ended
+from nodeyard.client.flow_control import IN_FLIGHT
 from nodeyard.plan.model import Action, Planned, Write
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 
 log = get_logger("applier")
 
+WORKERS: Final = IN_FLIGHT
+"""Actions of one plan at a time: more would only wait for their turn in the transport, which bounds all plans."""
 REPLACED = "a newer plan replaces this one"
 NOT_ALLOWED = "writes are not allowed now: the lease was lost, or the object is paused or was edited"
 
@@ -142,14 +145,14 @@ class Execution:
             sleeping.cancel()
             replaced.cancel()
 
-    async def run(self, workers: int) -> Outcome:
+    async def run(self) -> Outcome:
         actions = self.planned.plan.actions
         for action, why in self._graph.unreachable():
             self._results[action.id] = ended(action, Result.SKIPPED, why)
         for action in self._graph.roots():
             self._ready.put_nowait(action)
         if len(self._results) < len(actions):
-            await self._run_workers(min(workers, self._graph.width))
+            await self._run_workers(min(WORKERS, self._graph.width))
         return Outcome(results=tuple(self._results[action.id] for action in actions))
 
     async def _run_workers(self, workers: int) -> None:

@@ -1,7 +1,7 @@
 """The applier executes a plan concurrently with a bound, and returns one result per action.
 
-    plan ─▶ action graph ─▶ workers ─▶ attempt: semaphore ─▶ hold? ─▶ send ─▶ classify ─▶ result
-                                                                         └─▶ no answer: confirm by a GET
+    plan ─▶ action graph ─▶ workers ─▶ attempt: turn in transport ─▶ hold? ─▶ send ─▶ classify ─▶ result
+                                                                                 └─▶ no answer: confirm by a GET
 
 An action starts when its dependencies are done. Right before a request is sent, after it has waited for a connection,
 the applier checks again that it may write. A lost lease, a pause or a newer plan of the key holds every unsent action;
@@ -16,7 +16,7 @@ import functools
 import math
 from collections.abc import Callable
 from random import Random
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -45,11 +45,9 @@ from nodeyard.plan.managed_fields import fields_of
 from nodeyard.plan.model import Action, Planned, Verb, Write
 from nodeyard.process.clock import Clock
 
-IN_FLIGHT: Final = 32
-
 
 class Applier:
-    """Executes the plans of one capability. `in_flight` bounds the requests of all its keys together, per server."""
+    """Executes the plans of one capability. The transport bounds the requests in flight per server."""
 
     def __init__(
         self,
@@ -58,7 +56,6 @@ class Applier:
         lookup: Lookup,
         *,
         clock: Clock,
-        in_flight: int = IN_FLIGHT,
         random: Random | None = None,
         on_written: OnWritten = lambda _resource, _answer: None,
         on_deleted: OnDeleted = lambda _resource, _ref: None,
@@ -66,9 +63,8 @@ class Applier:
     ) -> None:
         """`client`, `lookup` and the callbacks belong to the host cluster; `clusters` finds remote clusters by name."""
         self._clock = clock
-        self._in_flight = in_flight
         self._random = random or Random()
-        options = WriterOptions(f"nodeyard-{capability}", clock, self._random, in_flight)
+        options = WriterOptions(f"nodeyard-{capability}", clock, self._random)
         self._writers = ClusterWriters(Target(client, lookup, on_written, on_deleted), clusters, options)
         self._executions: dict[str, Execution] = {}
         self._retry_after = RetryAfter(clock)
@@ -83,7 +79,7 @@ class Applier:
         """
         execution = Execution(planned, self._execute, may_write, self._clock, seen_at=seen_at, dry_run=dry_run)
         if dry_run:
-            return await execution.run(self._in_flight)
+            return await execution.run()
         key = planned.plan.key
         older = self._executions.get(key)
         self._executions[key] = execution
@@ -91,7 +87,7 @@ class Applier:
             if older is not None:
                 older.replace()
                 await older.has_ended.wait()
-            return await execution.run(self._in_flight)
+            return await execution.run()
         finally:
             execution.has_ended.set()
             if self._executions.get(key) is execution:
@@ -112,6 +108,18 @@ class Applier:
         if refused := self._retry_after.find(action):
             return refused
         hold = functools.partial(self._hold, execution, ref.cluster) if ref.cluster else execution.hold
+        is_logged = execution.is_dry
+
+        def depart() -> str:
+            """Return why the request must not leave; log it if it does. The transport calls this right before."""
+            nonlocal is_logged
+            if (why := hold()) or is_logged:
+                return why
+            is_logged = True
+            log.info("action sent", verb=action.verb.value, object=str(action.object), reason=action.reason,
+                     diff=action.diff)  # fmt: skip
+            return ""
+
         failures = 0
         while True:
             writer = self._writers.find(ref.cluster)
@@ -120,14 +128,9 @@ class Applier:
             resource = writer.target.lookup(ref.api_version, ref.kind)
             if resource is None:
                 return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
-            async with writer.in_flight:
-                if why := hold():
-                    return ended(action, Result.HELD, why)
-                if not failures and not execution.is_dry:
-                    # Logged per action, not for the whole plan before the first request: logging would delay it.
-                    log.info("action sent", verb=action.verb.value, object=str(action.object), reason=action.reason,
-                             diff=action.diff)  # fmt: skip
-                result = await _attempt(writer, resource, action, write, hold, execution.is_dry, failures)
+            if why := hold():
+                return ended(action, Result.HELD, why)
+            result = await _attempt(writer, resource, action, write, depart, execution.is_dry, failures)
             if isinstance(result, ActionResult):
                 return self._retry_after.record(result)
             failures += 1

@@ -148,7 +148,7 @@ class Recorder:
         random: Random | None = None,
     ) -> None:
         self.lost = 0
-        self._client = client.managed_by(f"nodeyard-{capability}")
+        self._client = client.managed_by(f"nodeyard-{capability}", f"nodeyard-{capability}/events")
         self._capability = capability
         self._instance = instance
         self._clock = clock

@@ -45,7 +45,6 @@ _INDEX = re.compile(r"\[\d+\]")
 
 log = get_logger("status")
 
-IN_FLIGHT: Final = 8
 REMEMBERED: Final = 10_000
 """Number of digests kept, the latest first; a dropped one costs one write."""
 
@@ -82,15 +81,13 @@ class StatusWriter:
         lookup: Lookup,
         *,
         clock: Clock,
-        in_flight: int = IN_FLIGHT,
         random: Random | None = None,
         on_written: OnWritten = lambda _resource, _answer: None,
     ) -> None:
-        self._client = client.managed_by(f"nodeyard-{capability}")
+        self._client = client.managed_by(f"nodeyard-{capability}", f"nodeyard-{capability}/status")
         self._reader = self._single_attempt_client()
         self._lookup = lookup
         self._clock = clock
-        self._in_flight = asyncio.Semaphore(in_flight)
         self._random = random or Random()
         self._on_written = on_written
         # Digests of the wanted and the stored status of objects where the two differ: without them, a field that the
@@ -127,10 +124,9 @@ class StatusWriter:
         if self._unknown_fields.is_retry_due(ref):
             attempt.status, attempt.difference = wanted.status, _difference(cached, shown, wanted.status)
         while True:
-            async with self._in_flight:
-                if hold := attempt.hold():
-                    return attempt.ended(Result.HELD, hold)
-                ended = await self._try(resource, attempt)
+            if hold := attempt.hold():
+                return attempt.ended(Result.HELD, hold)
+            ended = await self._try(resource, attempt)
             if isinstance(ended, StatusResult):
                 return ended
             await self._clock.sleep(ended)

@@ -10,7 +10,6 @@ it may not be idempotent (an item appended twice), and the object does not show 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +42,7 @@ class Sender:
     """Sends each write exactly once, under its field manager. The transport must not retry."""
 
     def __init__(self, client: Client, field_manager: str) -> None:
-        self._client = client
+        self._client = client.managed_by(field_manager)
         self._field_manager = field_manager
 
     async def send(
@@ -123,7 +122,7 @@ def answer_seconds(failures: int = 0) -> float:
 
 def single_attempt(client: Client, field_manager: str, seconds: float, hold: Hold | None = None) -> Client:
     """Return a client for one attempt on the same connections. Creating it is cheap compared to a request."""
-    made = client.managed_by(field_manager)
+    made = client.managed_by(field_manager, client.flow)
     made.transport = SingleAttemptTransport(client.transport, seconds, hold)
     return made
 
@@ -355,7 +354,6 @@ class ClusterWriter:
     target: Target
     sender: Sender
     confirmer: Confirmer
-    in_flight: asyncio.Semaphore
 
 
 @dataclass(frozen=True)
@@ -365,12 +363,11 @@ class WriterOptions:
     field_manager: str
     clock: Clock
     random: Random
-    in_flight: int
 
     def create(self, target: Target) -> ClusterWriter:
         sender = Sender(target.client, self.field_manager)
         confirmer = Confirmer(sender, self.clock, self.random)
-        return ClusterWriter(target, sender, confirmer, asyncio.Semaphore(self.in_flight))
+        return ClusterWriter(target, sender, confirmer)
 
 
 class ClusterWriters:

@@ -79,21 +79,24 @@ class Client:
         transport: Transport,
         *,
         field_manager: str = "nodeyard",
+        flow: str = "",
         timeout: float = REQUEST_SECONDS,
         observe: Observer | None = None,
         on_warning: Callable[[str], None] | None = None,
     ) -> None:
         self.transport = transport
         self.field_manager = field_manager
+        self.flow = flow or field_manager
         self._timeout = timeout
         self._observe = observe
         self._on_warning = on_warning
 
-    def managed_by(self, field_manager: str) -> Client:
-        """Return a client on the same transport with another field manager."""
+    def managed_by(self, field_manager: str, flow: str = "") -> Client:
+        """Return a client on the same transport with another field manager, which is also its flow if none is given."""
         return Client(
             self.transport,
             field_manager=field_manager,
+            flow=flow,
             timeout=self._timeout,
             observe=self._observe,
             on_warning=self._on_warning,
@@ -309,18 +312,18 @@ class Client:
         retry: bool = True,
     ) -> Response:
         headers = {"Content-Type": content_type} if body else NOTHING
-        request = Request(method, path, query, headers, body, self._timeout, retry)
+        request = Request(method, path, query, headers, body, self._timeout, retry, flow=self.flow)
         begun = time.perf_counter()
-        status = 0
+        status, waited = 0, 0.0
         error: ApiError | None = None
         try:
             response = await self.transport.send(request)
-            status = response.status
+            status, waited = response.status, response.waited
             error = error_from_answer(status, response.headers, response.body) if status >= 300 else None
         finally:
             if self._observe is not None:
                 reason = "" if error is None else type(error).__name__
-                self._observe(verb, resource, status, time.perf_counter() - begun, reason)
+                self._observe(verb, resource, status, time.perf_counter() - begun - waited, reason)
         if response.warnings and self._on_warning is not None:
             for warning in response.warnings:
                 self._on_warning(_warning_text(warning))

@@ -2,8 +2,9 @@
 
 Requests use `http1`, which costs the least CPU time; streams and requests through a proxy use aiohttp.
 
-The number of requests in flight is bounded, not their rate. Streams are not counted and have one connection each, so
-watches cannot starve writes. The timeout of a request starts when it leaves the queue: of thousands queued at once,
+The number of requests in flight is bounded, not their rate (`flow_control`). It is the only bound per server: what
+plans, writes status or records Events does not count on its own. Streams are not counted and have one connection each,
+so watches cannot starve writes. The timeout of a request starts when it leaves the queue: of thousands queued at once,
 none times out while it waits.
 """
 
@@ -25,13 +26,13 @@ from nodeyard.client.bodies import IDENTITY, Inflater, decompress, encoding_of, 
 from nodeyard.client.config import Config
 from nodeyard.client.credentials import CredentialCache, Keys
 from nodeyard.client.errors import TransportError, TransportTimeout, Withheld, retry_after_seconds
+from nodeyard.client.flow_control import IN_FLIGHT, FlowControl
 from nodeyard.client.http1 import ANSWER_BYTES, CONNECT_SECONDS, CannotConnect, Pool
 from nodeyard.client.tls import client_context
 from nodeyard.client.transport import Request, Response, Stream
 from nodeyard.process.clock import Clock, SystemClock
 from nodeyard.process.version import VERSION
 
-IN_FLIGHT: Final = 32
 # Below the 90 s after which kube-apiserver closes an idle connection, so that no request races with the close.
 KEEPALIVE_SECONDS: Final = 45.0
 READ_BUFFER: Final = 256 * 1024
@@ -53,7 +54,7 @@ class HttpTransport:
         """`largest` is the size limit of a response in bytes; readers of streams apply their own limits."""
         self._config = config
         self._credentials = CredentialCache(config, clock or SystemClock())
-        self._in_flight = asyncio.Semaphore(in_flight)
+        self._flow_control = FlowControl(in_flight)
         self._base = config.server.rstrip("/")
         where = URL(self._base)
         self._prefix = where.raw_path.rstrip("/")
@@ -72,7 +73,7 @@ class HttpTransport:
             largest=largest,
         )
         self._session = aiohttp.ClientSession(
-            # The semaphore is the limit; the connector's limit would let watches starve requests.
+            # Flow control is the limit; the connector's limit would let watches starve requests.
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS),
             headers={"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": IDENTITY},
             skip_auto_headers=("Content-Type",),
@@ -85,8 +86,15 @@ class HttpTransport:
 
     async def send(self, request: Request) -> Response:
         target = _target(request)
-        async with self._in_flight:
-            return await self._send_with_retries(request, target)
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await self._flow_control.acquire(request.flow)
+        try:
+            waited = loop.time() - begun
+            response = await self._send_with_retries(request, target)
+        finally:
+            self._flow_control.release()
+        return response._replace(waited=waited)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:

@@ -18,7 +18,9 @@ def request_observer(metrics: Metrics) -> Observer:
         ("verb", "resource", "code", "reason"),
     )  # fmt: skip
     seconds = metrics.histogram(
-        "nodeyard_client_request_seconds", "Duration of requests in seconds, including the body.", ("verb", "resource")
+        "nodeyard_client_request_seconds",
+        "Seconds from sending a request to the end of its response.",
+        ("verb", "resource"),
     )
     counters: dict[tuple[str, str, int, str], Any] = {}
     histograms: dict[tuple[str, str], Any] = {}

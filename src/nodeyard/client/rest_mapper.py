@@ -40,6 +40,7 @@ MISS_SECONDS: Final = 5.0
 FOLLOW_UP_SECONDS: Final = (0.5, 1.0, 2.0, 4.0)
 MIN_INTERVAL_SECONDS: Final = 0.5
 IN_FLIGHT: Final = 4
+"""Lookups of single versions at once: references in unvalidated objects may name many."""
 MAX_REMEMBERED: Final = 256
 
 # References in unvalidated objects may hold any text; only these become part of a URL.

@@ -36,6 +36,8 @@ class Request(msgspec.Struct, frozen=True):
     503, both with Retry-After."""
     hold: Hold | None = None
     """Called right before each attempt, after all waiting; if it returns a reason, Withheld is raised with it."""
+    flow: str = ""
+    """The component that sends the request. Flows share the bound of requests in flight fairly (`flow_control`)."""
     idle_timeout: float = IDLE_SECONDS
     """Seconds without data after which a stream has failed."""
 
@@ -47,6 +49,8 @@ class Response(NamedTuple):
     body: bytes
     warnings: tuple[str, ...] = ()
     """The raw Warning headers."""
+    waited: float = 0.0
+    """Seconds that the request waited for its turn before it was sent."""
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ import asyncio
 
 from nodeyard.apply.action_graph import NOT_ALLOWED, REPLACED
 from nodeyard.apply.outcome import Result
+from nodeyard.client.flow_control import FlowControl
 from nodeyard.client.resources import NODES
 from nodeyard.plan.model import Verb
 from nodeyard.process.clock import settle
@@ -31,7 +32,7 @@ async def test_nothing_is_sent_by_one_who_may_not_write(world):
 async def test_a_lost_lease_stops_at_once_and_what_is_in_flight_finishes(world):
     for number in range(6):
         await world.node(f"n{number}")
-    world.applier = world.applier_with(in_flight=2)
+    world.line.flow_control = FlowControl(2)
     world.line.gate = asyncio.Event()
     leads = True
     steps = [step(f"a{number}", node=f"n{number}") for number in range(6)]
@@ -116,7 +117,7 @@ async def test_a_lease_lost_during_a_pause_is_noticed_before_the_next_attempt(wo
 async def test_a_newer_plan_replaces_what_the_older_has_not_sent(world):
     for number in range(3):
         await world.node(f"n{number}")
-    world.applier = world.applier_with(in_flight=1)
+    world.line.flow_control = FlowControl(1)
     world.line.gate = asyncio.Event()
     fallback_versions = asyncio.ensure_future(
         world.applier.apply(planned(*(step(f"old{n}", node=f"n{n}") for n in range(3))), may_write=lambda: True)
@@ -170,7 +171,7 @@ async def test_a_newer_plan_does_not_wait_out_the_olders_pause(world):
 async def test_a_cancelled_key_sends_nothing_more(world):
     for number in range(2):
         await world.node(f"n{number}")
-    world.applier = world.applier_with(in_flight=1)
+    world.line.flow_control = FlowControl(1)
     world.line.gate = asyncio.Event()
     running = asyncio.ensure_future(
         world.applier.apply(planned(step("a", node="n0"), step("b", node="n1")), may_write=lambda: True)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from nodeyard.apply.outcome import Result
+from nodeyard.client.flow_control import FlowControl
 from nodeyard.client.resources import NODES
 from nodeyard.process.clock import settle
 
@@ -69,7 +70,7 @@ async def test_two_actions_of_one_id_are_a_mistake_of_the_planner(world):
 async def test_no_more_than_the_bound_are_in_flight_over_all_keys(world):
     for number in range(20):
         await world.node(f"n{number}")
-    world.applier = world.applier_with(in_flight=3)
+    world.line.flow_control = FlowControl(3)
     world.line.gate = asyncio.Event()
     plans = [planned(*(step(f"a{n}", node=f"n{n}") for n in range(half, half + 10)), key=str(half)) for half in (0, 10)]
     running = asyncio.gather(*(world.applier.apply(each, may_write=lambda: True) for each in plans))
@@ -85,7 +86,7 @@ async def test_one_that_waits_for_the_server_holds_up_no_other(world):
     for number in range(4):
         await world.node(f"n{number}")
     world.line.watch_error["PATCH"] = [status(503, retry_after=3)]
-    world.applier = world.applier_with(in_flight=2)
+    world.line.flow_control = FlowControl(2)
     running = asyncio.ensure_future(
         world.applier.apply(planned(*(step(f"a{n}", node=f"n{n}") for n in range(4))), may_write=lambda: True)
     )

@@ -13,6 +13,7 @@ from nodeyard.apiserver.server import Server
 from nodeyard.apply.applier import Applier
 from nodeyard.client.api import Client
 from nodeyard.client.errors import TransportError, Withheld
+from nodeyard.client.flow_control import FlowControl
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SECRETS, Resource, untyped
 from nodeyard.client.transport import Request, Response
 from nodeyard.plan.model import ObjectRef, Write
@@ -56,11 +57,13 @@ class Line:
     """A transport that answers from `trouble` first (method to what goes wrong, in order), and counts.
 
     `after` is what others do when the server has carried a request out, by method and in order. A request waits for
-    `turn` before it is sent, and for `gate` when it has been.
+    `turn` before it is sent, and for `gate` when it has been. `flow_control` bounds the requests, as in HttpTransport.
     """
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
+        self.flow_control = FlowControl()
+        self.flows: list[str] = []
         self.stream, self.close = inner.stream, inner.close
         self.watch_error: dict[str, list[Response | NoAnswer]] = {}
         self.before: Callable[[str, str], None] | None = None
@@ -75,6 +78,14 @@ class Line:
         return sum(each[0] == method for each in self.sent)
 
     async def send(self, request: Request) -> Response:
+        self.flows.append(request.flow)
+        await self.flow_control.acquire(request.flow)
+        try:
+            return await self._send(request)
+        finally:
+            self.flow_control.release()
+
+    async def _send(self, request: Request) -> Response:
         method, path = request.method, request.path
         if self.turn is not None:
             await self.turn.wait()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
 
 from nodeyard.apply.writers import answer_seconds, single_attempt
 from nodeyard.client.api import Client
@@ -20,18 +19,15 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.view import CacheView
 
-IN_FLIGHT: Final = 16
-"""Concurrent GETs: a key may have many roots."""
-
 
 class Freshness:
     def __init__(self, client: Client, watches: InformerFactory, view: CacheView, required: Sequence[str]) -> None:
         """`required` are the kinds, as the view names them, that every plan depends on."""
-        self._client = client
+        # A flow of its own: a plan may have many roots, and other reads must not wait for all of them.
+        self._client = client.managed_by(client.field_manager, "nodeyard/freshness")
         self._watches = watches
         self._view = view
         self._required = required
-        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
 
     def staleness(self, seconds: float = 0.0) -> str:
         """Return why caches have been stale for this many seconds; empty if they are not."""
@@ -46,10 +42,9 @@ class Freshness:
         if resource is None:
             return
         reader = single_attempt(self._client, self._client.field_manager, answer_seconds())
-        async with self._in_flight:
-            try:
-                found = await reader.get(resource.decoded_as(dict), ref.name, ref.namespace)
-            except NotFound:
-                self._watches.deleted(ref)
-                return
+        try:
+            found = await reader.get(resource.decoded_as(dict), ref.name, ref.namespace)
+        except NotFound:
+            self._watches.deleted(ref)
+            return
         self._watches.wrote(ref, found)
