@@ -12,7 +12,7 @@ from tests.builders.placements import affinity_class_body, terms
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.definition import AFFINITY_CLASS
-from nodeyard.capabilities.affinity.policies import confinement, policies
+from nodeyard.capabilities.affinity.webhook import confinement, policies
 from nodeyard.runtime import rbac
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import Session

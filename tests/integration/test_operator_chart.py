@@ -21,7 +21,7 @@ from nodeyard.admission.client_config import ByService
 from nodeyard.app import guards, operator
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.manifests import ACCOUNT
-from nodeyard.capabilities.affinity import policies
+from nodeyard.capabilities.affinity import webhook
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.cli import cluster
@@ -227,11 +227,11 @@ def test_those_who_may_label_releases_are_named_beside_the_operator(default):
     affinity = {"releaseEditors": ["system:serviceaccount:cozy-system:cozystack-api", "jane"]}
     objects = installed(capabilities=["affinity"], policies=["affinity"], affinity=affinity)
 
-    (condition,) = one(objects, "ValidatingAdmissionPolicy", policies.LABELS)["spec"]["matchConditions"]
+    (condition,) = one(objects, "ValidatingAdmissionPolicy", webhook.LABELS)["spec"]["matchConditions"]
     named = f"['system:serviceaccount:cozy-system:cozystack-api', 'jane', '{rbac.username(ACCOUNT)}']"
     assert condition["expression"] == f"!(request.userInfo.username in {named})"
     # What confines the operator itself comes with its rights, whatever policies are chosen.
-    (condition,) = one(default, "ValidatingAdmissionPolicy", policies.CONFINEMENT)["spec"]["matchConditions"]
+    (condition,) = one(default, "ValidatingAdmissionPolicy", webhook.CONFINEMENT)["spec"]["matchConditions"]
     assert condition["expression"] == f"request.userInfo.username == '{rbac.username(ACCOUNT)}'"
 
 

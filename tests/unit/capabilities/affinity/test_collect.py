@@ -11,7 +11,7 @@ from tests.builders.affinity_views import AffinityView, registration
 from tests.builders.applications import api_service
 
 from nodeyard.admission.configurations import VALIDATING
-from nodeyard.capabilities.affinity import keys, names, watched
+from nodeyard.capabilities.affinity import controller, names, watched
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.planning import classes
 from nodeyard.capabilities.affinity.planning.containment import contains_pod
@@ -159,9 +159,9 @@ def test_a_class_judges_one_pod_of_each_shape_however_many_there_are(judgements,
     # One of each of the two shapes, and by name the one that is outside.
     assert len(judgements) == 3
     # What a pod outside does while it runs makes nothing due; it is judged as it was and as it is.
-    assert list(keys.pod_keys(view, pod, moved)) == []
+    assert list(controller.pod_keys(view, pod, moved)) == []
     assert len(judgements) == 5
-    assert list(keys.pod_keys(view, moved, None)) == ["class/dc1"]
+    assert list(controller.pod_keys(view, moved, None)) == ["class/dc1"]
 
 
 def test_of_very_many_pods_outside_only_the_number_is_told(judgements):

@@ -9,7 +9,7 @@ import pytest
 from tests.builders.affinity_env import application_body, class_body, definition_body, tenant_body
 from tests.builders.affinity_views import AffinityView, registration
 
-from nodeyard.capabilities.affinity import keys, names, watched
+from nodeyard.capabilities.affinity import controller, names, watched
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.capabilities.affinity.watched import PlacedPod
@@ -62,20 +62,20 @@ def as_tenant(body):
 
 
 def test_a_new_class_concerns_itself_the_tenants_and_whoever_names_it_or_lives_below_who_does():
-    assert due(keys.class_keys(VIEW, None, as_class(DC1))) >= {"class/dc1", "tenants", *IN_ACME}
-    assert "application/Postgres/tenant-other/far" not in due(keys.class_keys(VIEW, None, as_class(DC1)))
+    assert due(controller.class_keys(VIEW, None, as_class(DC1))) >= {"class/dc1", "tenants", *IN_ACME}
+    assert "application/Postgres/tenant-other/far" not in due(controller.class_keys(VIEW, None, as_class(DC1)))
 
 
 def test_the_status_of_a_class_concerns_nobody():
     told = {**DC1, "status": {"nodes": 5}}
 
-    assert due(keys.class_keys(VIEW, as_class(DC1), as_class(told))) == set()
+    assert due(controller.class_keys(VIEW, as_class(DC1), as_class(told))) == set()
 
 
 def test_a_tenants_change_concerns_the_applications_in_it_and_below():
     before, after = as_tenant(ACME), as_tenant(tenant_body("acme", defaultAffinityClass="dc2"))
 
-    found = due(keys.tenant_keys(VIEW, before, after))
+    found = due(controller.tenant_keys(VIEW, before, after))
 
     assert found == {"tenants", "class/dc1", "class/dc2", *IN_ACME}
 
@@ -83,7 +83,7 @@ def test_a_tenants_change_concerns_the_applications_in_it_and_below():
 def test_a_tenants_pause_concerns_the_tree_alone():
     paused = as_tenant(changed(ACME, annotations={"nodeyard.dev/paused": "true"}))
 
-    assert due(keys.tenant_keys(VIEW, as_tenant(ACME), paused)) == {"tenants", "class/dc1"}
+    assert due(controller.tenant_keys(VIEW, as_tenant(ACME), paused)) == {"tenants", "class/dc1"}
 
 
 def test_a_definitions_change_concerns_its_applications_and_rivals():
@@ -91,14 +91,14 @@ def test_a_definitions_change_concerns_its_applications_and_rivals():
     view = AffinityView(POSTGRES, rival, DB)
     definition = msgspec.convert(POSTGRES, ApplicationDefinition)
 
-    assert due(keys.definition_keys(view, None, definition)) == {
+    assert due(controller.definition_keys(view, None, definition)) == {
         "definition/postgres", "definition/second", "application/Postgres/tenant-acme/db"
     }  # fmt: skip
 
 
 def test_an_applications_status_concerns_nobody_and_its_coming_its_definition_and_class():
-    assert due(keys.application_keys("Postgres", VIEW, DB, {**DB, "status": {"release": "x"}})) == set()
-    assert due(keys.application_keys("Postgres", VIEW, None, DB)) == {
+    assert due(controller.application_keys("Postgres", VIEW, DB, {**DB, "status": {"release": "x"}})) == set()
+    assert due(controller.application_keys("Postgres", VIEW, None, DB)) == {
         "application/Postgres/tenant-acme/db", "class/dc1", "definition/postgres"
     }  # fmt: skip
 
@@ -106,7 +106,7 @@ def test_an_applications_status_concerns_nobody_and_its_coming_its_definition_an
 def test_an_applications_going_concerns_every_definition_of_its_kind():
     view = AffinityView(POSTGRES, definition_body("Postgres", name="second"), definition_body("Redis"), DB)
 
-    found = due(keys.application_keys("Postgres", view, DB, None))
+    found = due(controller.application_keys("Postgres", view, DB, None))
 
     assert {each for each in found if each.startswith("definition/")} == {"definition/postgres", "definition/second"}
 
@@ -115,15 +115,15 @@ def test_what_leaves_a_tenant_that_is_to_go_concerns_the_tenants():
     going = changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z")
     view = AffinityView(going, POSTGRES, DB)
 
-    assert "tenants" in due(keys.application_keys("Postgres", view, DB, None))
-    assert "tenants" in due(keys.release_keys(view, release(), None))
-    assert "tenants" not in due(keys.application_keys("Postgres", VIEW, DB, None))
+    assert "tenants" in due(controller.application_keys("Postgres", view, DB, None))
+    assert "tenants" in due(controller.release_keys(view, release(), None))
+    assert "tenants" not in due(controller.application_keys("Postgres", VIEW, DB, None))
 
 
 def test_workloads_volumes_and_loose_pods_concern_a_tenant_that_waits_for_them_to_go():
     leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
 
-    for told, obj in ((keys.unmanaged_keys, in_acme(PartialObject)), (keys.pod_keys, in_acme(PlacedPod))):
+    for told, obj in ((controller.unmanaged_keys, in_acme(PartialObject)), (controller.pod_keys, in_acme(PlacedPod))):
         assert due(told(leaving, obj, None)) == {"tenants"}
         assert due(told(leaving, None, obj)) == {"tenants"}
         assert due(told(leaving, obj, obj)) == set()
@@ -134,12 +134,12 @@ def test_what_its_controller_would_make_again_and_a_pod_that_has_finished_keep_n
     leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
 
-    for told, type in ((keys.unmanaged_keys, PartialObject), (keys.pod_keys, PlacedPod)):
+    for told, type in ((controller.unmanaged_keys, PartialObject), (controller.pod_keys, PlacedPod)):
         assert due(told(leaving, in_acme(type, ownerReferences=[owner]), None)) == set()
         assert due(told(leaving, in_acme(type, ownerReferences=[owner]), in_acme(type))) == {"tenants"}
     finished = msgspec.structs.replace(in_acme(PlacedPod), status=watched.PlacedStatus(phase="Succeeded"))
-    assert due(keys.pod_keys(leaving, in_acme(PlacedPod), finished)) == {"tenants"}
-    assert due(keys.pod_keys(leaving, finished, None)) == set()
+    assert due(controller.pod_keys(leaving, in_acme(PlacedPod), finished)) == {"tenants"}
+    assert due(controller.pod_keys(leaving, finished, None)) == set()
 
 
 def in_acme(type, **metadata):
@@ -149,27 +149,27 @@ def in_acme(type, **metadata):
 def test_a_releases_status_concerns_its_application():
     ready = {**release(), "status": {"observedGeneration": 1}}
 
-    assert due(keys.release_keys(VIEW, release(), ready)) == {"application/Postgres/tenant-acme/db"}
+    assert due(controller.release_keys(VIEW, release(), ready)) == {"application/Postgres/tenant-acme/db"}
 
 
 def test_a_releases_class_concerns_the_classes_before_and_after():
     before, after = release(**{names.AFFINITY_CLASS: "dc1"}), release(**{names.AFFINITY_CLASS: "dc2"})
 
-    assert due(keys.release_keys(VIEW, before, after)) >= {"class/dc1", "class/dc2"}
+    assert due(controller.release_keys(VIEW, before, after)) >= {"class/dc1", "class/dc2"}
 
 
 def test_a_release_of_nobody_concerns_the_application_whose_name_it_takes():
     foreign = release("postgres-fresh", application="")
 
-    assert due(keys.release_keys(VIEW, None, foreign)) == {"application/Postgres/tenant-acme/fresh"}
+    assert due(controller.release_keys(VIEW, None, foreign)) == {"application/Postgres/tenant-acme/fresh"}
 
 
 @pytest.mark.parametrize(("name", "found"), [("tenant-acme", {"tenants"}), ("default", set())])
 def test_only_namespaces_of_tenants_concern_the_tree(name, found):
     namespace = msgspec.convert({"metadata": {"name": name}}, Namespace)
 
-    assert due(keys.namespace_keys(VIEW, None, namespace)) == found
-    assert due(keys.namespace_keys(VIEW, namespace, namespace)) == set()
+    assert due(controller.namespace_keys(VIEW, None, namespace)) == found
+    assert due(controller.namespace_keys(VIEW, namespace, namespace)) == set()
 
 
 @pytest.mark.parametrize("label", [names.ENFORCEMENT, names.SYSTEM_NAMESPACE])
@@ -179,45 +179,47 @@ def test_how_hard_classes_are_meant_in_a_namespace_concerns_the_applications_in_
         for labels in ({}, {label: "x"})
     )
 
-    assert due(keys.namespace_keys(VIEW, before, after)) == {"tenants", "application/Postgres/tenant-acme/db"}
+    assert due(controller.namespace_keys(VIEW, before, after)) == {"tenants", "application/Postgres/tenant-acme/db"}
 
 
 def test_whether_anybody_is_asked_about_pods_concerns_all_applications():
     every = {*IN_ACME, "application/Postgres/tenant-other/far"}
-    assert due(keys.registration_keys(VIEW, None, registration(b"a"))) == every
-    assert due(keys.registration_keys(VIEW, registration(b"a"), registration(b"b"))) == set()
-    assert due(keys.registration_keys(VIEW, registration(b"a"), {"webhooks": []})) == every
+    assert due(controller.registration_keys(VIEW, None, registration(b"a"))) == every
+    assert due(controller.registration_keys(VIEW, registration(b"a"), registration(b"b"))) == set()
+    assert due(controller.registration_keys(VIEW, registration(b"a"), {"webhooks": []})) == every
 
 
 @pytest.mark.parametrize(("namespace", "found"), [("cozy-system", {"tenants"}), ("default", set())])
 def test_only_values_of_tenants_and_of_the_platform_concern_the_tree(namespace, found):
-    assert due(keys.values_keys(None, {"metadata": {"name": "cozystack-values", "namespace": namespace}})) == found
+    assert (
+        due(controller.values_keys(None, {"metadata": {"name": "cozystack-values", "namespace": namespace}})) == found
+    )
 
 
 def test_a_crd_concerns_its_definition():
     crd = {"metadata": {"name": "postgreses.apps.cozystack.io", "labels": {names.DECLARED_BY: "postgres"}}}
 
-    assert due(keys.crd_keys(crd, None)) == {"definition/postgres"}
+    assert due(controller.crd_keys(crd, None)) == {"definition/postgres"}
 
 
 def test_a_node_concerns_the_classes_it_comes_into_or_leaves_and_no_others():
     def node(**labels):
         return msgspec.convert({"metadata": {"name": "n1", "labels": labels}}, PartialObject)
 
-    assert due(keys.node_keys(VIEW, None, node(**{ZONE: "dc1"}))) == {"class/dc1"}
-    assert due(keys.node_keys(VIEW, node(**{ZONE: "dc1"}), node(**{ZONE: "dc2"}))) == {"class/dc1", "class/dc2"}
-    assert due(keys.node_keys(VIEW, node(**{ZONE: "dc1"}), node(**{ZONE: "dc1", "other": "label"}))) == set()
+    assert due(controller.node_keys(VIEW, None, node(**{ZONE: "dc1"}))) == {"class/dc1"}
+    assert due(controller.node_keys(VIEW, node(**{ZONE: "dc1"}), node(**{ZONE: "dc2"}))) == {"class/dc1", "class/dc2"}
+    assert due(controller.node_keys(VIEW, node(**{ZONE: "dc1"}), node(**{ZONE: "dc1", "other": "label"}))) == set()
 
 
 def test_a_pod_concerns_its_class_only_when_it_may_be_outside():
-    assert due(keys.pod_keys(VIEW, None, stamped(**{ZONE: "dc1"}))) == set()
-    assert due(keys.pod_keys(VIEW, None, stamped())) == {"class/dc1"}
+    assert due(controller.pod_keys(VIEW, None, stamped(**{ZONE: "dc1"}))) == set()
+    assert due(controller.pod_keys(VIEW, None, stamped())) == {"class/dc1"}
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_finished_is_outside_of_nothing(phase):
-    assert due(keys.pod_keys(VIEW, None, stamped(phase))) == set()
-    assert due(keys.pod_keys(VIEW, stamped("Running"), stamped(phase))) == {"class/dc1"}
+    assert due(controller.pod_keys(VIEW, None, stamped(phase))) == set()
+    assert due(controller.pod_keys(VIEW, stamped("Running"), stamped(phase))) == {"class/dc1"}
 
 
 def stamped(phase="Running", **selector):
@@ -232,8 +234,8 @@ def stamped(phase="Running", **selector):
 def test_who_serves_the_group_concerns_everything():
     theirs = {"metadata": {"name": watched.APPS_API_SERVICE}, "spec": {"service": {"name": "cozystack-api"}}}
 
-    assert due(keys.api_service_keys(VIEW, None, theirs)) == due(keys.all_keys(VIEW))
-    assert due(keys.api_service_keys(VIEW, None, {"metadata": {}, "spec": {}})) == set()
+    assert due(controller.api_service_keys(VIEW, None, theirs)) == due(controller.all_keys(VIEW))
+    assert due(controller.api_service_keys(VIEW, None, {"metadata": {}, "spec": {}})) == set()
 
 
 def test_no_kind_is_watched_whose_changes_make_no_key_due():
@@ -246,6 +248,6 @@ def test_no_kind_is_watched_whose_changes_make_no_key_due():
 
 
 def test_all_keys_are_one_for_the_tenants_and_one_for_each_of_the_others():
-    assert due(keys.all_keys(VIEW)) == {
+    assert due(controller.all_keys(VIEW)) == {
         "tenants", "class/dc1", "class/dc2", "definition/postgres", *IN_ACME, "application/Postgres/tenant-other/far"
     }  # fmt: skip
