@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
-from nodeyard.capabilities.clustertree.usage import LeafPod
+from nodeyard.capabilities.clustertree.watched import LeafPod
 from nodeyard.kube.pod_requests import RequestingPod
 
 

@@ -20,9 +20,8 @@ from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth, State
 from nodeyard.capabilities.clustertree.plan import plan
 from nodeyard.capabilities.clustertree.planning.models import wanted_names
-from nodeyard.capabilities.clustertree.snapshot import BoundPod, Kubeconfig, Leaf, TreeNode, TreeSnapshot
+from nodeyard.capabilities.clustertree.snapshot import BoundPod, Kubeconfig, Leaf, TreeNode, TreeSnapshot, Usage
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.capabilities.clustertree.usage import Usage
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.kube.objects import Lease, LeaseSpec

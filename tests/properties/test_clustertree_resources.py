@@ -11,11 +11,11 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.capabilities.clustertree import usage
+from nodeyard.capabilities.clustertree import watched
 from nodeyard.capabilities.clustertree.planning.resources import Free, differs, free
-from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.snapshot import NOTHING, TreeNode, Usage
 from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
-from nodeyard.capabilities.clustertree.usage import NOTHING, LeafPod, Usage
+from nodeyard.capabilities.clustertree.watched import LeafPod
 from nodeyard.kube.quantity import NANO, canonical_to_milli, parse
 from nodeyard.runtime.capability import Aggregate
 from nodeyard.watch.indexes import Fold
@@ -70,7 +70,9 @@ class Leaf:
     nodes: dict[str, TreeNode] = field(default_factory=dict)
     pods: dict[str, LeafPod] = field(default_factory=dict)
     fold: Fold = field(
-        default_factory=lambda: Fold(Aggregate("used", "Pod", lambda: NOTHING, usage.group, usage.add, usage.remove))
+        default_factory=lambda: Fold(
+            Aggregate("used", "Pod", lambda: NOTHING, watched.usage_node, watched.add_usage, watched.remove_usage)
+        )
     )
 
     def see(self, event: TreeNode | LeafPod | str) -> None:
@@ -187,11 +189,11 @@ def test_adding_and_removing_undo_each_other_in_any_order(some: list[LeafPod], r
     total = NOTHING
     for pod in distinct:
         before = total
-        total = usage.add(before, pod)
-        assert usage.remove(total, pod) == before
+        total = watched.add_usage(before, pod)
+        assert watched.remove_usage(total, pod) == before
     random.shuffle(distinct)
     for pod in distinct:
-        total = usage.remove(total, pod)
+        total = watched.remove_usage(total, pod)
     assert total == Usage()
 
 

@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from nodeyard.capabilities.clustertree import names, usage, watched
-from nodeyard.capabilities.clustertree.collect import collect, is_of_leaf
+from nodeyard.capabilities.clustertree import names, watched
+from nodeyard.capabilities.clustertree.collect import collect, is_of_leaf, kubeconfig_of
 from nodeyard.capabilities.clustertree.definition import CLUSTER as DEFINITION
-from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, lease_input, node_lease_inputs
 from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.leases.loop import renew
@@ -29,10 +28,9 @@ from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.report import report
 from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics
-from nodeyard.capabilities.clustertree.snapshot import Kubeconfig, TreeNode, TreeSnapshot
+from nodeyard.capabilities.clustertree.snapshot import NOTHING, Kubeconfig, TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.capabilities.clustertree.usage import LeafPod
-from nodeyard.capabilities.clustertree.watched import CLUSTER, RootPod
+from nodeyard.capabilities.clustertree.watched import CLUSTER, LeafPod, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
 from nodeyard.kube.objects import Lease, Secret
 from nodeyard.plan.message_format import listed
@@ -149,7 +147,7 @@ def _leaf_lease_keys(cluster: str, old: Lease | None, new: Lease | None) -> Iter
 
 def _usage_key(pod: LeafPod | None) -> tuple[Any, ...] | None:
     """Return what the pod's usage depends on; None while it uses nothing."""
-    if pod is None or not usage.group(pod):
+    if pod is None or not watched.usage_node(pod):
         return None
     return pod.is_from_root, pod.spec, pod.status
 
@@ -318,7 +316,9 @@ CLUSTERTREE: Final = Capability(
                 field_selector=f"metadata.namespace={LEASE_NAMESPACE}",
             ),
         ),
-        aggregates=(Aggregate(names.USED, "Pod", lambda: usage.NOTHING, usage.group, usage.add, usage.remove),),
+        aggregates=(
+            Aggregate(names.USED, "Pod", lambda: NOTHING, watched.usage_node, watched.add_usage, watched.remove_usage),
+        ),
         keys=lambda _view, cluster: (cluster,),
     ),
     dynamic=Dynamic(_declared, aggregates_rights=False),

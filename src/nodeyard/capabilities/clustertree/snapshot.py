@@ -19,7 +19,6 @@ import msgspec
 
 from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.capabilities.clustertree.usage import NOTHING, Usage
 from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap, Taint
 
 
@@ -81,6 +80,26 @@ class Kubeconfig:
     """Its Secret does not exist, is not labelled, or cannot be listed."""
     content: bytes = field(default=b"", repr=False)
     """Raw content, for connecting only; no plan, status or log shows it."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Requests of the pods on one leaf node, without pods created from the root unless noted."""
+
+    scheduled: Mapping[str, int] = field(default_factory=dict)
+    """Requests of all bound and unfinished pods, by resource; without zeros."""
+    scheduled_pods: int = 0
+    running: Mapping[str, int] = field(default_factory=dict)
+    """Requests of pods in phase Running only, as Kosmos counts."""
+    running_pods: int = 0
+    from_root: Mapping[str, int] = field(default_factory=dict)
+    """Requests of pods created from the root. The root's scheduler counts them, but they occupy this node."""
+    from_root_pods: int = 0
+    unreadable: frozenset[str] = frozenset()
+    """Pods, as `namespace/name`, with an invalid request; each counts as one pod without requests."""
+
+
+NOTHING = Usage()
 
 
 @dataclass(frozen=True)

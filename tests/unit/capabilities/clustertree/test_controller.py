@@ -16,8 +16,7 @@ from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE, clusters
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
-from nodeyard.capabilities.clustertree.usage import LeafPod
-from nodeyard.capabilities.clustertree.watched import CLUSTERS
+from nodeyard.capabilities.clustertree.watched import CLUSTERS, LeafPod
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, SECRETS
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.plan.model import ObjectRef

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.builders.remote_clusters import exec_kubeconfig
 
-from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
+from nodeyard.capabilities.clustertree.collect import kubeconfig_of
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.objects import Secret
 

@@ -8,9 +8,9 @@ from functools import reduce
 import pytest
 
 from nodeyard.capabilities.clustertree.planning.resources import Free, changes, differs, free, text_of
-from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.snapshot import NOTHING, TreeNode, Usage
 from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
-from nodeyard.capabilities.clustertree.usage import NOTHING, LeafPod, Usage, add, group
+from nodeyard.capabilities.clustertree.watched import LeafPod, add_usage, usage_node
 from nodeyard.kube.quantity import MILLI, NANO, canonical
 
 from ....builders.leaf_resources import leaf_node, leaf_pod
@@ -23,8 +23,8 @@ ONE = {"cpu": "1500m", "memory": "1Gi"}
 def of(nodes: list[TreeNode], pods: list[LeafPod] | None = None, **options: object) -> Free:
     used: dict[str, Usage] = {}
     for pod in pods or ():
-        for node in group(pod):
-            used[node] = add(used.get(node, NOTHING), pod)
+        for node in usage_node(pod):
+            used[node] = add_usage(used.get(node, NOTHING), pod)
     return free(nodes, lambda name: used.get(name, NOTHING), ResourceOptions(**options))  # type: ignore[arg-type]
 
 
@@ -180,7 +180,7 @@ def test_only_amounts_that_differ_are_written(
 
 def test_however_many_pods_there_are_only_the_sums_are_looked_at() -> None:
     asked: list[str] = []
-    full = reduce(add, [leaf_pod(str(number), "a", {"cpu": "1m"}) for number in range(500)], NOTHING)
+    full = reduce(add_usage, [leaf_pod(str(number), "a", {"cpu": "1m"}) for number in range(500)], NOTHING)
 
     def used(node: str) -> Usage:
         asked.append(node)

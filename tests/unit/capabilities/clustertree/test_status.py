@@ -27,9 +27,8 @@ from tests.builders.tree_state import (
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.clustertree.report.status import status, wire
-from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
+from nodeyard.capabilities.clustertree.snapshot import Kubeconfig, Usage
 from nodeyard.capabilities.clustertree.types import Cluster, ClusterStatus
-from nodeyard.capabilities.clustertree.usage import Usage
 
 N1 = leaf_node("n1")
 

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodeyard.capabilities.clustertree.usage import NOTHING, LeafPod, Usage, add, group, remove
+from nodeyard.capabilities.clustertree.snapshot import NOTHING, Usage
+from nodeyard.capabilities.clustertree.watched import LeafPod, add_usage, remove_usage, usage_node
 from nodeyard.kube.pod_requests import of_pod
 from nodeyard.kube.quantity import MILLI, NANO
 
@@ -33,7 +34,7 @@ OF_ONE = {"cpu": 500 * MILLI, "memory": 1024 * NANO}
     ],
 )
 def test_a_pod_takes_room_on_its_node_until_it_is_finished(pod: LeafPod, nodes: tuple[str, ...]) -> None:
-    assert group(pod) == nodes
+    assert usage_node(pod) == nodes
 
 
 def test_a_terminating_pod_takes_room_until_it_is_gone() -> None:
@@ -43,14 +44,14 @@ def test_a_terminating_pod_takes_room_until_it_is_gone() -> None:
         "status": {"phase": "Running"},
     }
     pod = msgspec.json.decode(json.dumps(raw), type=LeafPod)
-    assert group(pod) == ("n1",)
-    assert add(NOTHING, pod).scheduled == OF_ONE
+    assert usage_node(pod) == ("n1",)
+    assert add_usage(NOTHING, pod).scheduled == OF_ONE
 
 
 def test_a_running_pod_counts_both_ways_and_one_that_has_not_started_one_way() -> None:
-    running = add(NOTHING, leaf_pod(requests=ONE))
+    running = add_usage(NOTHING, leaf_pod(requests=ONE))
     assert running == Usage(scheduled=OF_ONE, scheduled_pods=1, running=OF_ONE, running_pods=1)
-    pending = add(NOTHING, leaf_pod(requests=ONE, phase="Pending"))
+    pending = add_usage(NOTHING, leaf_pod(requests=ONE, phase="Pending"))
     assert pending == Usage(scheduled=OF_ONE, scheduled_pods=1)
 
 
@@ -65,16 +66,16 @@ def test_a_running_pod_counts_both_ways_and_one_that_has_not_started_one_way() -
 def test_negative_requests_of_a_leaf_make_no_room(spec: dict[str, Any]) -> None:
     pod = msgspec.convert({"metadata": {"name": "p"}, "spec": {"nodeName": "n1", **spec}}, LeafPod)
 
-    assert add(NOTHING, pod).scheduled == {"cpu": 2 * NANO}
+    assert add_usage(NOTHING, pod).scheduled == {"cpu": 2 * NANO}
 
 
 def test_a_pod_from_the_root_is_summed_apart() -> None:
-    assert add(NOTHING, leaf_pod(requests=ONE, from_root=True)) == Usage(from_root=OF_ONE, from_root_pods=1)
+    assert add_usage(NOTHING, leaf_pod(requests=ONE, from_root=True)) == Usage(from_root=OF_ONE, from_root_pods=1)
 
 
 def test_the_label_of_the_root_has_to_say_true() -> None:
     raw = {"metadata": {"labels": {"kosmos-io/pod": "false"}}, "status": {"phase": "Pending"}}
-    assert add(NOTHING, msgspec.convert(raw, LeafPod)) == Usage(scheduled_pods=1)
+    assert add_usage(NOTHING, msgspec.convert(raw, LeafPod)) == Usage(scheduled_pods=1)
 
 
 def test_nothing_is_left_of_pods_that_are_gone_in_whatever_order() -> None:
@@ -85,22 +86,22 @@ def test_nothing_is_left_of_pods_that_are_gone_in_whatever_order() -> None:
         leaf_pod("d", requests={"memory": "x"}),
         leaf_pod("e", requests=ONE, from_root=True),
     ]
-    full = reduce(add, pods, NOTHING)
+    full = reduce(add_usage, pods, NOTHING)
     assert full.scheduled == {"cpu": 3500 * MILLI, "memory": 1024 * NANO, "example.com/gpu": NANO}
     assert (full.scheduled_pods, full.running_pods, full.from_root_pods) == (4, 3, 1)
-    assert reduce(remove, [pods[3], pods[0], pods[4], pods[1], pods[2]], full) == NOTHING
+    assert reduce(remove_usage, [pods[3], pods[0], pods[4], pods[1], pods[2]], full) == NOTHING
 
 
 def test_a_pod_that_cannot_be_read_takes_its_place_is_named_and_disturbs_nobody() -> None:
-    before = add(NOTHING, leaf_pod("good", requests=ONE))
-    after = add(before, leaf_pod("bad", requests={"cpu": "1", "memory": "lots"}))
+    before = add_usage(NOTHING, leaf_pod("good", requests=ONE))
+    after = add_usage(before, leaf_pod("bad", requests={"cpu": "1", "memory": "lots"}))
     assert after == replace(before, scheduled_pods=2, running_pods=2, unreadable=frozenset({"ns/bad"}))
 
 
 def test_what_was_given_is_left_as_it_was() -> None:
-    before = add(NOTHING, leaf_pod("a", requests=ONE))
-    add(before, leaf_pod("b", requests=ONE))
-    remove(before, leaf_pod("a", requests=ONE))
+    before = add_usage(NOTHING, leaf_pod("a", requests=ONE))
+    add_usage(before, leaf_pod("b", requests=ONE))
+    remove_usage(before, leaf_pod("a", requests=ONE))
     assert before.scheduled == before.running == OF_ONE
     assert Usage() == NOTHING
 

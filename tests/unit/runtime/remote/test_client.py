@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
-from nodeyard.capabilities.clustertree.usage import LeafPod
+from nodeyard.capabilities.clustertree.watched import LeafPod
 from nodeyard.client.errors import Expired, Forbidden, TransportError
 from nodeyard.client.resources import NODES
 from nodeyard.client.transport import Response, Stream

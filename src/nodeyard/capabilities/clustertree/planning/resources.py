@@ -26,9 +26,8 @@ from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.planning import availability
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
 from nodeyard.capabilities.clustertree.reasons import Reason
-from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.snapshot import TreeNode, Usage
 from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
-from nodeyard.capabilities.clustertree.usage import Usage
 from nodeyard.kube import quantity
 from nodeyard.kube.quantity import NANO, Notation, Quantity, QuantityError
 from nodeyard.kube.resource_list import EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, PODS, Amounts, add, raise_to, step
