@@ -11,7 +11,7 @@ from tests.builders.profiles import as_stored
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.collect.rollouts import add, aggregate, reporting
-from nodeyard.capabilities.profiles.registry import BUILT_IN
+from nodeyard.capabilities.profiles.planning.registry import BUILT_IN
 from nodeyard.capabilities.profiles.snapshot import RolloutCount
 from nodeyard.kube.json import Object
 from nodeyard.watch.reservations import Reservations

@@ -18,7 +18,7 @@ import msgspec
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.messages.faults import KindFault
-from nodeyard.capabilities.profiles.registry import BUILT_IN, service_from
+from nodeyard.capabilities.profiles.planning.registry import BUILT_IN, service_from
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import (
     ComputeProfile,

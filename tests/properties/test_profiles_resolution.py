@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.planning.inheritance import inherit
+from nodeyard.capabilities.profiles.planning.registry import BUILT_IN, build_registry
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve, unknown_keys, wants_object
 from nodeyard.capabilities.profiles.planning.variables import VariablesError, merge
-from nodeyard.capabilities.profiles.registry import BUILT_IN, build_registry
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile
 from nodeyard.capabilities.profiles.types import Source
 

@@ -20,7 +20,7 @@ from bench.profiles_fleet import (
 )
 from bench.replay import EVENTS
 
-from nodeyard.capabilities.profiles.configuration.validation import ValidationResult, validate_profile
+from nodeyard.capabilities.profiles.planning.configuration.validation import ValidationResult, validate_profile
 from nodeyard.capabilities.profiles.types import ComputeProfile, OpenStackDataPlaneNode, OpenStackDataPlaneRole
 
 from ...builders.profiles import NOVA

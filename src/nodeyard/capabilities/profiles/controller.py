@@ -22,9 +22,9 @@ from nodeyard.capabilities.profiles.collect.rollouts import (
 )
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.profiles import plan_status
+from nodeyard.capabilities.profiles.planning.registry import NEUTRON, NOVA, TELEMETRY
 from nodeyard.capabilities.profiles.planning.rollout import annotation, is_available, reported_hash
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY, load_registry
 from nodeyard.capabilities.profiles.report import report
 from nodeyard.capabilities.profiles.report.metrics import ProfilesMetrics
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service, StatusSnapshot
@@ -34,6 +34,7 @@ from nodeyard.capabilities.profiles.types import (
     ProfileService,
     annotation_of,
 )
+from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object, json_equal

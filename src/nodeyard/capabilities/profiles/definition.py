@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from nodeyard.capabilities.profiles import names, validation
-from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.planning.registry import NEUTRON, NOVA, TELEMETRY
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import (
     ComputeProfile,

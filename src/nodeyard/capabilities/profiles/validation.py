@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.registry import BUILT_IN, NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.planning.registry import BUILT_IN, NEUTRON, NOVA, TELEMETRY
 from nodeyard.capabilities.profiles.types import ConfigFormat, Progress, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX

@@ -10,6 +10,7 @@ from heapq import merge
 from typing import Any, Final
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.planning.registry import Registry, build_registry
 from nodeyard.capabilities.profiles.planning.rollout import as_mapping, is_available
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.types import (
@@ -62,6 +63,7 @@ WITHOUT_ROLE: Final = "without-role"
 """Index of nodes without a role, by namespace."""
 BY_ROLE_KEY: Final = "role-key"
 """Index of nodes by role and annotation key, as `namespace/role/key`: nodes that override their role."""
+_BUILT_IN_ONLY: Final = Registry()
 
 
 def kind_name(api_version: str, kind: str) -> str:
@@ -76,6 +78,12 @@ def is_synced(view: View, kind: str) -> bool:
         return view.is_synced(kind)
     except KeyError:
         return False
+
+
+def load_registry(view: View) -> Registry:
+    """Return the built-in services and those that ProfileServices declare now."""
+    declared = view.all(names.SERVICE_KIND)
+    return build_registry(declared) if declared else _BUILT_IN_ONLY
 
 
 def configuration_kind(resource: Resource[Any], namespace: str) -> str:

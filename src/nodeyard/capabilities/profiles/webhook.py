@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.registry import build_registry, load_registry
+from nodeyard.capabilities.profiles.planning.registry import build_registry
 from nodeyard.capabilities.profiles.reviews.nodes import review_node, review_role
 from nodeyard.capabilities.profiles.reviews.profiles import review_profile
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import ProfileService
+from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.ratcheting import decode, ratchet
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Operation, Webhook, WebhookRule, allowed

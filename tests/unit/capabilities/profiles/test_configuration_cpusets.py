@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.capabilities.profiles.configuration.cpusets import (
+from nodeyard.capabilities.profiles.planning.configuration.cpusets import (
     HIGHEST,
     Malformed,
     Source,
@@ -13,7 +13,7 @@ from nodeyard.capabilities.profiles.configuration.cpusets import (
     overlap_faults,
     parse,
 )
-from nodeyard.capabilities.profiles.configuration.ini import check
+from nodeyard.capabilities.profiles.planning.configuration.ini import check
 
 from ....builders.profiles import SHARED
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from nodeyard.capabilities.profiles.configuration.ini import EMPTY, NO_SECTION, ONLY_COMMENTS, Fault, Option, check
+from nodeyard.capabilities.profiles.planning.configuration.ini import (
+    EMPTY,
+    NO_SECTION,
+    ONLY_COMMENTS,
+    Fault,
+    Option,
+    check,
+)
 
 from ....builders.profiles import DEDICATED, DPDK, SHARED
 

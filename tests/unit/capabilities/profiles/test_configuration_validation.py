@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.capabilities.profiles.configuration.ini import EMPTY
-from nodeyard.capabilities.profiles.configuration.validation import (
+from nodeyard.capabilities.profiles.planning.configuration.ini import EMPTY
+from nodeyard.capabilities.profiles.planning.configuration.validation import (
     MAX_MESSAGES,
     ValidationResult,
     validate_node,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.registry import BUILT_IN, build_registry, service_from
+from nodeyard.capabilities.profiles.planning.registry import BUILT_IN, build_registry, service_from
 
 from ....builders import profiles as build
 

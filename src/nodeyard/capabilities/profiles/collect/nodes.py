@@ -11,9 +11,9 @@ from nodeyard.capabilities.profiles.collect.removals import find_removals
 from nodeyard.capabilities.profiles.collect.rollouts import find_budgets, ignores_progress
 from nodeyard.capabilities.profiles.messages.faults import Forbidden, KindFault, NotNamespaced, NotServed
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.registry import load_registry
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Removal, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
+from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View, WatchNotSynced

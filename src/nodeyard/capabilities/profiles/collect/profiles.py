@@ -17,7 +17,6 @@ from nodeyard.capabilities.profiles.collect.rollouts import (
     stalled_object,
 )
 from nodeyard.capabilities.profiles.planning.rollout import deadline_seconds
-from nodeyard.capabilities.profiles.registry import load_registry
 from nodeyard.capabilities.profiles.snapshot import (
     ProfileSnapshot,
     ProfileUser,
@@ -27,6 +26,7 @@ from nodeyard.capabilities.profiles.snapshot import (
     ServiceSnapshot,
 )
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, ProfileService, Source, annotation_of
+from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.plan.builder import NAMED
 from nodeyard.runtime.annotations import approved_on, without_approvals
 from nodeyard.runtime.capability import View

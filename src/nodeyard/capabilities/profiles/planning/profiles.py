@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.configuration import validation
-from nodeyard.capabilities.profiles.configuration.validation import ValidationResult
 from nodeyard.capabilities.profiles.messages.actions import ApprovalRemoved
 from nodeyard.capabilities.profiles.messages.choices import ProfileInvalid, ProfileNotFound
 from nodeyard.capabilities.profiles.messages.faults import ConfigurationInvalid, ConfigurationWarning, ServiceInvalid
@@ -29,6 +27,8 @@ from nodeyard.capabilities.profiles.messages.states import (
     UsedBySelector,
     WithoutObjects,
 )
+from nodeyard.capabilities.profiles.planning.configuration import validation
+from nodeyard.capabilities.profiles.planning.configuration.validation import ValidationResult
 from nodeyard.capabilities.profiles.planning.services import role_ref
 from nodeyard.capabilities.profiles.snapshot import (
     ProfileSnapshot,

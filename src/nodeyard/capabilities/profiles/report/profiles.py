@@ -7,11 +7,11 @@ from datetime import datetime
 import msgspec
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.configuration import validation
-from nodeyard.capabilities.profiles.configuration.rendering import profile_hash
-from nodeyard.capabilities.profiles.configuration.validation import ValidationResult
 from nodeyard.capabilities.profiles.messages.faults import ServiceInvalid
 from nodeyard.capabilities.profiles.messages.states import Reconciled, RollingOut
+from nodeyard.capabilities.profiles.planning.configuration import validation
+from nodeyard.capabilities.profiles.planning.configuration.rendering import profile_hash
+from nodeyard.capabilities.profiles.planning.configuration.validation import ValidationResult
 from nodeyard.capabilities.profiles.planning.profiles import config_message, rollout_message
 from nodeyard.capabilities.profiles.planning.services import role_ref
 from nodeyard.capabilities.profiles.report.status import READY, condition_of

@@ -14,7 +14,7 @@ from nodeyard.capabilities.profiles.messages.base import count_nodes
 from nodeyard.capabilities.profiles.messages.choices import ProfileInvalid, ProfileNotFound, RoleNotFound
 from nodeyard.capabilities.profiles.messages.faults import CellChanged, CellInvalid, KeyConflict, UnknownService
 from nodeyard.capabilities.profiles.planning.inheritance import inherit
-from nodeyard.capabilities.profiles.registry import Registry, load_registry
+from nodeyard.capabilities.profiles.planning.registry import Registry
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
@@ -22,6 +22,7 @@ from nodeyard.capabilities.profiles.types import (
     Source,
     annotation_of,
 )
+from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.kube.json import json_equal
 from nodeyard.kube.names import subdomain_faults
 from nodeyard.runtime.capability import View

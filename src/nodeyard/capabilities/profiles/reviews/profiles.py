@@ -8,14 +8,14 @@ from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.collect.rollouts import rollout_count
-from nodeyard.capabilities.profiles.configuration.objects import SECRET
-from nodeyard.capabilities.profiles.configuration.validation import validate_profile
 from nodeyard.capabilities.profiles.messages.base import count_nodes
 from nodeyard.capabilities.profiles.messages.faults import SecretsNotGranted
+from nodeyard.capabilities.profiles.planning.configuration.objects import SECRET
+from nodeyard.capabilities.profiles.planning.configuration.validation import validate_profile
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.registry import load_registry
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source, annotation_of
+from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.client.resources import SECRETS
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.runtime.capability import View

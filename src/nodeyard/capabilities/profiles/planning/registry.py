@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, TypeVar
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.configuration.objects import CONFIG_MAP, SECRET
+from nodeyard.capabilities.profiles.planning.configuration.objects import CONFIG_MAP, SECRET
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import ConfigFormat, KindReference, ProfileService
 from nodeyard.kube.names import LABEL_VALUE_MAX, qualified_name_faults
-from nodeyard.runtime.capability import View
 
 BUILT_IN: Final[tuple[Service, ...]] = (
     Service(
@@ -112,15 +111,6 @@ def build_registry(declarations: Sequence[ProfileService]) -> Registry:
         faults.setdefault(name, fault)
     counted = [*BUILT_IN, *(each for each in sound if each.name not in faults)]
     return Registry(tuple(sorted(counted, key=lambda service: service.name)), claims, faults)
-
-
-_BUILT_IN_ONLY: Final = Registry()
-
-
-def load_registry(view: View) -> Registry:
-    """Return the built-in services and those that ProfileServices declare now."""
-    declared = view.all(names.SERVICE_KIND)
-    return build_registry(declared) if declared else _BUILT_IN_ONLY
 
 
 # faults of one declaration

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.configuration import cpusets
-from nodeyard.capabilities.profiles.configuration.cpusets import Source
-from nodeyard.capabilities.profiles.configuration.ini import EMPTY, check
+from nodeyard.capabilities.profiles.planning.configuration import cpusets
+from nodeyard.capabilities.profiles.planning.configuration.cpusets import Source
+from nodeyard.capabilities.profiles.planning.configuration.ini import EMPTY, check
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.types import ConfigFormat
 

@@ -17,8 +17,8 @@ from hashlib import sha256
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.configuration import validation
-from nodeyard.capabilities.profiles.configuration.validation import ValidationResult
+from nodeyard.capabilities.profiles.planning.configuration import validation
+from nodeyard.capabilities.profiles.planning.configuration.validation import ValidationResult
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.kube.names import label_value_faults, subdomain_faults
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from nodeyard.capabilities.profiles.configuration.ini import Checked, Option, normal_section, quoted, shortened
+from nodeyard.capabilities.profiles.planning.configuration.ini import Checked, Option, normal_section, quoted, shortened
 
 SECTION: Final = "compute"
 SHARED: Final = "cpu_shared_set"
