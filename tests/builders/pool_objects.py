@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.planning import generation
 from nodeyard.capabilities.pools.snapshot import (
     Machine,
     Management,

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from nodeyard.capabilities.pools import generation, names
-from nodeyard.capabilities.pools.generation import Template
+from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.planning import generation
+from nodeyard.capabilities.pools.planning.generation import Template
 from nodeyard.capabilities.pools.snapshot import Served
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool, resolved_pools
 from nodeyard.kube.json import Object

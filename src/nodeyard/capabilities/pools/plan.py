@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.base import PoolMessage
 from nodeyard.capabilities.pools.messages.blocks import (
     ClusterGone,
@@ -29,7 +29,7 @@ from nodeyard.capabilities.pools.messages.blocks import (
     WorkersUnclaimed,
 )
 from nodeyard.capabilities.pools.messages.removals import AllPoolsRemoved, ClusterDeleting, NamespaceDeleting
-from nodeyard.capabilities.pools.planning import pools, templates
+from nodeyard.capabilities.pools.planning import generation, pools, templates
 from nodeyard.capabilities.pools.planning.cluster_objects import (
     apply_cluster_objects,
     cluster_ref,

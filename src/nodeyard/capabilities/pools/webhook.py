@@ -16,11 +16,11 @@ import msgspec
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.collect import collect, node_classes
-from nodeyard.capabilities.pools.generation import class_inputs
 from nodeyard.capabilities.pools.messages.base import PoolMessage
 from nodeyard.capabilities.pools.messages.removals import AllPoolsRemoved, OrphanDeletes
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
+from nodeyard.capabilities.pools.planning.generation import class_inputs
 from nodeyard.capabilities.pools.planning.pools import autoscaling_warning
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot

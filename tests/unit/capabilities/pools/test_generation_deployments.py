@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation import (
+from nodeyard.capabilities.pools.planning.generation import (
     bootstrap_template,
     control_plane,
     kubelet_labels,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.capabilities.pools.generation import (
+from nodeyard.capabilities.pools.planning.generation import (
     InvalidSpec,
     NotServed,
     cluster,

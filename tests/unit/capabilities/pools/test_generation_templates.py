@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation import aws, bootstrap, bootstrap_template, worker_template
-from nodeyard.capabilities.pools.generation.template import Template
+from nodeyard.capabilities.pools.planning.generation import aws, bootstrap, bootstrap_template, worker_template
+from nodeyard.capabilities.pools.planning.generation.template import Template
 from nodeyard.capabilities.pools.types import LatticeNodeClass, resolved_pools
 
 from ....builders.pools import AWS, cluster, node_class, pool

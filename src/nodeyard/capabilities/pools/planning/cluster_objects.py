@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.changes import (
     ClusterAnnotated,
     ClusterApplied,
@@ -12,7 +12,7 @@ from nodeyard.capabilities.pools.messages.changes import (
     InfrastructureApplied,
     NamespaceCreated,
 )
-from nodeyard.capabilities.pools.planning import templates
+from nodeyard.capabilities.pools.planning import generation, templates
 from nodeyard.capabilities.pools.planning.machine_state import control_plane_infrastructure, is_initialized, replicas
 from nodeyard.capabilities.pools.planning.rolling import replacement
 from nodeyard.capabilities.pools.planning.server_side_apply import apply, changes, generation_group

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.blocks import (
     AutoscalingIgnored,
     AutoscalingIncomplete,
@@ -20,7 +20,7 @@ from nodeyard.capabilities.pools.messages.blocks import (
 )
 from nodeyard.capabilities.pools.messages.changes import PoolAdopted, PoolCreated, PoolRolled, PoolUpdated
 from nodeyard.capabilities.pools.messages.removals import DeploymentDeleting
-from nodeyard.capabilities.pools.planning import replicas, rolling, templates
+from nodeyard.capabilities.pools.planning import generation, replicas, rolling, templates
 from nodeyard.capabilities.pools.planning.deployment_lookup import DeploymentLookup, is_adopted
 from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of
 from nodeyard.capabilities.pools.planning.removals import cancel_removal

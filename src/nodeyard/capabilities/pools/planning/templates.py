@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation import Template
 from nodeyard.capabilities.pools.messages.changes import (
     PoolAdopted,
     TemplateAnnotated,
     TemplateCreated,
     TemplateDeleted,
 )
+from nodeyard.capabilities.pools.planning.generation import Template
 from nodeyard.capabilities.pools.planning.machine_state import (
     bootstrap_of,
     control_plane_infrastructure,

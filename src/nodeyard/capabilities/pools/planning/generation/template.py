@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.metadata import object_metadata
+from nodeyard.capabilities.pools.planning.generation.metadata import object_metadata
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Json, Object
 

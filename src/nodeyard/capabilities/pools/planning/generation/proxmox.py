@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.capabilities.pools.generation.kinds import PROXMOX_OLD, Choice, InvalidSpec
-from nodeyard.capabilities.pools.generation.metadata import drop_empty
+from nodeyard.capabilities.pools.planning.generation.kinds import PROXMOX_OLD, Choice, InvalidSpec
+from nodeyard.capabilities.pools.planning.generation.metadata import drop_empty
 from nodeyard.capabilities.pools.types import LatticeCluster, ProxmoxClass, ProxmoxConfig
 from nodeyard.kube.json import Object
 from nodeyard.kube.quantity import QuantityError, parse

@@ -13,10 +13,10 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation import aws, docker, proxmox
-from nodeyard.capabilities.pools.generation.kinds import Choice, InvalidSpec, choose
-from nodeyard.capabilities.pools.generation.metadata import object_metadata
-from nodeyard.capabilities.pools.generation.template import Template, hash_inputs
+from nodeyard.capabilities.pools.planning.generation import aws, docker, proxmox
+from nodeyard.capabilities.pools.planning.generation.kinds import Choice, InvalidSpec, choose
+from nodeyard.capabilities.pools.planning.generation.metadata import object_metadata
+from nodeyard.capabilities.pools.planning.generation.template import Template, hash_inputs
 from nodeyard.capabilities.pools.snapshot import Served
 from nodeyard.capabilities.pools.types import DockerClass, LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.kube.json import Object

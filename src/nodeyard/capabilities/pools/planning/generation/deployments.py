@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.clusters import with_v
-from nodeyard.capabilities.pools.generation.infrastructure import class_inputs
-from nodeyard.capabilities.pools.generation.kinds import reference
-from nodeyard.capabilities.pools.generation.metadata import (
+from nodeyard.capabilities.pools.planning.generation.clusters import with_v
+from nodeyard.capabilities.pools.planning.generation.infrastructure import class_inputs
+from nodeyard.capabilities.pools.planning.generation.kinds import reference
+from nodeyard.capabilities.pools.planning.generation.metadata import (
     drop_empty,
     join_labels,
     machine_labels,

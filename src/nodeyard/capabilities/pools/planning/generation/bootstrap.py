@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.metadata import drop_empty, join_labels, kubelet_labels
-from nodeyard.capabilities.pools.generation.template import Template, hash_inputs
+from nodeyard.capabilities.pools.planning.generation.metadata import drop_empty, join_labels, kubelet_labels
+from nodeyard.capabilities.pools.planning.generation.template import Template, hash_inputs
 from nodeyard.capabilities.pools.types import LatticeCluster, PoolTaint, WorkerPool
 from nodeyard.kube.json import Object
 

@@ -6,18 +6,18 @@ Read in this order: `kinds` (provider kinds and versions), `docker`, `aws` and `
 their content.
 """
 
-from nodeyard.capabilities.pools.generation.bootstrap import bootstrap_template
-from nodeyard.capabilities.pools.generation.clusters import cluster, control_plane, namespace
-from nodeyard.capabilities.pools.generation.deployments import machine_deployment
-from nodeyard.capabilities.pools.generation.infrastructure import (
+from nodeyard.capabilities.pools.planning.generation.bootstrap import bootstrap_template
+from nodeyard.capabilities.pools.planning.generation.clusters import cluster, control_plane, namespace
+from nodeyard.capabilities.pools.planning.generation.deployments import machine_deployment
+from nodeyard.capabilities.pools.planning.generation.infrastructure import (
     class_inputs,
     control_plane_template,
     infrastructure_cluster,
     worker_template,
 )
-from nodeyard.capabilities.pools.generation.kinds import InvalidSpec, NotServed, keep_family
-from nodeyard.capabilities.pools.generation.metadata import kubelet_labels, machine_labels
-from nodeyard.capabilities.pools.generation.template import Template
+from nodeyard.capabilities.pools.planning.generation.kinds import InvalidSpec, NotServed, keep_family
+from nodeyard.capabilities.pools.planning.generation.metadata import kubelet_labels, machine_labels
+from nodeyard.capabilities.pools.planning.generation.template import Template
 
 __all__ = [
     "InvalidSpec",

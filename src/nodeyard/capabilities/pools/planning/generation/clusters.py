@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.bootstrap import control_plane_config
-from nodeyard.capabilities.pools.generation.kinds import choose, reference
-from nodeyard.capabilities.pools.generation.metadata import drop_empty, object_metadata
+from nodeyard.capabilities.pools.planning.generation.bootstrap import control_plane_config
+from nodeyard.capabilities.pools.planning.generation.kinds import choose, reference
+from nodeyard.capabilities.pools.planning.generation.metadata import drop_empty, object_metadata
 from nodeyard.capabilities.pools.snapshot import Served
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object

@@ -6,8 +6,8 @@ image CAPD uses the image of the Kubernetes version; a fixed default image would
 
 from __future__ import annotations
 
-from nodeyard.capabilities.pools.generation.kinds import Choice, is_docker
-from nodeyard.capabilities.pools.generation.metadata import drop_empty
+from nodeyard.capabilities.pools.planning.generation.kinds import Choice, is_docker
+from nodeyard.capabilities.pools.planning.generation.metadata import drop_empty
 from nodeyard.capabilities.pools.types import DockerClass, DockerConfig, LatticeCluster, Mount
 from nodeyard.kube.json import Object
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.capabilities.pools.generation.kinds import Choice, InvalidSpec
-from nodeyard.capabilities.pools.generation.metadata import drop_empty
+from nodeyard.capabilities.pools.planning.generation.kinds import Choice, InvalidSpec
+from nodeyard.capabilities.pools.planning.generation.metadata import drop_empty
 from nodeyard.capabilities.pools.types import AwsClass, AwsConfig, LatticeCluster
 from nodeyard.kube.json import Object
 
