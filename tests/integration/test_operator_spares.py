@@ -9,7 +9,8 @@ from tests.builders.managers import Tap, cut
 
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.controller import SPARES, TEMPLATES
+from nodeyard.capabilities.spares.controller import SPARES
+from nodeyard.capabilities.spares.watched import TEMPLATES
 from nodeyard.client.resources import NODES
 from nodeyard.kube.names import ZONE
 from nodeyard.runtime.crds import install

@@ -9,25 +9,17 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares import names, watched
+from nodeyard.capabilities.spares.collect import collect, needs_pods
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
 from nodeyard.capabilities.spares.messages import template_named
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.policies import policies
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.report.metrics import SparesMetrics
-from nodeyard.capabilities.spares.snapshot import (
-    SparesSnapshot,
-    collect,
-    is_ready,
-    is_spare,
-    needs_pods,
-    template_of,
-)
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_ready, is_spare, template_of
 from nodeyard.capabilities.spares.types import NodeTemplate
-from nodeyard.client import resources
-from nodeyard.client.resources import Resource
+from nodeyard.capabilities.spares.webhook import policies
 from nodeyard.kube.drain import is_unreachable, is_workload
 from nodeyard.kube.objects import Lease, Node, Pod
 from nodeyard.plan.model import ObjectRef
@@ -44,7 +36,6 @@ from nodeyard.runtime.capability import (
     Watch,
 )
 
-TEMPLATES: Final = Resource(names.GROUP, names.VERSION, names.PLURAL, names.KIND, False, NodeTemplate)
 _ALL_TEMPLATES: Final = (names.KEY,)
 _NO_KEYS: Final = ()
 _LEASE_SECONDS: Final = 15
@@ -113,10 +104,6 @@ def _lease_keys(old: Lease | None, new: Lease | None) -> Iterable[Key]:
     return _ALL_TEMPLATES if holders[0] != holders[1] else _NO_KEYS
 
 
-def _pods_by_node(pod: Pod) -> Iterable[str]:
-    return (pod.spec.node_name,) if pod.spec.node_name else ()
-
-
 def _pods_are_needed(view: View) -> bool:
     return needs_pods(view.all(names.KIND))
 
@@ -154,18 +141,18 @@ def _keys_of(_view: View, ref: ObjectRef) -> Iterable[Key]:
 
 SPARES: Final = Capability(
     name=names.CAPABILITY,
-    kinds=(Kind(TEMPLATES, NODE_TEMPLATE.render),),
+    kinds=(Kind(watched.TEMPLATES, NODE_TEMPLATE.render),),
     watches=(
-        Watch(resources.NODES.decoded_as(Node), _node_keys),
-        Watch(TEMPLATES, _template_keys),
+        Watch(watched.NODES, _node_keys),
+        Watch(watched.TEMPLATES, _template_keys),
         Watch(
-            resources.PODS.decoded_as(Pod),
+            watched.PODS,
             map_with_view=_pod_keys,
-            indexes={names.PODS_BY_NODE: _pods_by_node},
+            indexes={names.PODS_BY_NODE: watched.by_node},
             needed=_pods_are_needed,
         ),
         Watch(
-            resources.LEASES.decoded_as(Lease),
+            watched.LEASES,
             _lease_keys,
             field_selector=f"metadata.name={names.ORIGINAL_LEASE}",
         ),

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.collect import collect, needs_pods
 from nodeyard.capabilities.spares.controller import SPARES
-from nodeyard.capabilities.spares.snapshot import collect, needs_pods
 from nodeyard.client.decoding import Malformed
 from nodeyard.kube.objects import Pod
 
