@@ -14,7 +14,7 @@ from tests.builders.spares_env import SparesEnv
 from tests.builders.tree_env import TreeEnv, with_fast_lease_loop
 
 from nodeyard.app import operator as assembly
-from nodeyard.capabilities.affinity.planning import crd_teardown
+from nodeyard.capabilities.affinity.planning import definitions
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.planning import drains
@@ -108,8 +108,8 @@ def affinity_crds(api):
     """The definitions of affinity and of Flux, on the server; kinds that are not declared any more go soon."""
     install_crds(api)
     with pytest.MonkeyPatch.context() as patched:
-        # A real one that is deleted within a second of a change may stay for minutes: see `closings`.
-        patched.setattr(crd_teardown, "SETTLE", timedelta(seconds=2 if api.is_real else 0.5))
+        # A real one that is deleted within a second of a change may stay for minutes: see `definitions.SETTLE`.
+        patched.setattr(definitions, "SETTLE", timedelta(seconds=2 if api.is_real else 0.5))
         yield
 
 

@@ -18,7 +18,7 @@ from tests.builders.schemas import schemas
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.application_plan import plan_application
 from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
-from nodeyard.capabilities.affinity.planning.schemas.structural import structural
+from nodeyard.capabilities.affinity.planning.structural_schema import structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import ApplicationDefinition

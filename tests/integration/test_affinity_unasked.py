@@ -7,7 +7,7 @@ from tests.builders.affinity_env import ROOT, run_affinity_env, unique
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
-from nodeyard.capabilities.affinity.planning import crd_teardown
+from nodeyard.capabilities.affinity.planning import definitions
 
 CRD = "CustomResourceDefinition"
 
@@ -66,7 +66,7 @@ def test_an_application_is_not_installed_a_second_time_under_another_prefix(affi
 
 
 def test_a_kind_goes_only_when_nothing_is_left_of_it_and_nothing_more_can_come(affinity, monkeypatch):
-    monkeypatch.setattr(crd_teardown, "SETTLE", timedelta(seconds=20))
+    monkeypatch.setattr(definitions, "SETTLE", timedelta(seconds=20))
     kind = affinity.definition(unique("Atlas").title())
     affinity.application_release(kind, ROOT, "mine")
     crd = f"{affinity.plurals[kind][1]}.{names.APPS_GROUP}"

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from tests.builders.tenants import planned, secret, settled, snapshot, tenant, values_of
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
-from nodeyard.capabilities.affinity.planning.naming import name_faults, parent_of
+from nodeyard.capabilities.affinity.planning.inheritance import effective_policies, name_faults, parent_of
 from nodeyard.capabilities.affinity.reasons import Reason
 
 WORDS = ("a", "b", "root")

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeyard.apiserver.crds.validation import faults
+from nodeyard.capabilities.affinity.planning.application_plan import release_values, scheduling
 from nodeyard.capabilities.affinity.planning.definitions import crd_of
-from nodeyard.capabilities.affinity.planning.helmrelease import release_values, scheduling
-from nodeyard.capabilities.affinity.planning.schemas.structural import structural
+from nodeyard.capabilities.affinity.planning.structural_schema import structural
 
 from ..builders.applications import affinity_class, definition
 from ..builders.schemas import JSON, schemas

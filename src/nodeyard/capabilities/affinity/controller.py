@@ -16,24 +16,24 @@ from functools import partial
 from typing import Any, Final
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect.applications import collect_application
-from nodeyard.capabilities.affinity.collect.classes import collect_class, users
-from nodeyard.capabilities.affinity.collect.definitions import (
+from nodeyard.capabilities.affinity.collect.applications import (
     application_kinds,
     applications,
+    collect_application,
     collect_definition,
     find_application,
+    node_named,
     rivals,
 )
+from nodeyard.capabilities.affinity.collect.classes import collect_class, users
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
-from nodeyard.capabilities.affinity.collect.placement_context import node_named
 from nodeyard.capabilities.affinity.collect.pods import collect_pod, unwatched_owner_kinds
 from nodeyard.capabilities.affinity.collect.tenants import collect_tenants
 from nodeyard.capabilities.affinity.definition import AFFINITY_CLASS, APPLICATION_DEFINITION, TENANT
 from nodeyard.capabilities.affinity.messages.objects import root_of
 from nodeyard.capabilities.affinity.plan import plan
 from nodeyard.capabilities.affinity.planning.classes import is_inside
-from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, is_in_class
+from nodeyard.capabilities.affinity.planning.containment import compiled, is_in_class
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report import report
 from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics

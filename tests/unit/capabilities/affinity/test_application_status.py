@@ -8,9 +8,8 @@ import pytest
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.application_plan import plan_application
-from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch
-from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
-from nodeyard.capabilities.affinity.planning.schemas.structural import structural
+from nodeyard.capabilities.affinity.planning.definitions import closing_patch, crd_of, plan_definition
+from nodeyard.capabilities.affinity.planning.structural_schema import structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.applications import status_application
 from nodeyard.capabilities.affinity.report.definitions import status_definition

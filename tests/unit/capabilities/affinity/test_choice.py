@@ -6,9 +6,9 @@ import pytest
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.messages.applications import ClassNotAllowed
+from nodeyard.capabilities.affinity.planning.application_plan import release_object
 from nodeyard.capabilities.affinity.planning.choice import choose
 from nodeyard.capabilities.affinity.planning.class_record import previous_classes, previous_label
-from nodeyard.capabilities.affinity.planning.helmrelease import release_object
 from nodeyard.capabilities.affinity.reasons import Reason
 
 from ....builders.applications import (

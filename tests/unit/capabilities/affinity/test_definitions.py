@@ -5,10 +5,9 @@ from datetime import timedelta
 import pytest
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning import crd_teardown
-from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch
-from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
-from nodeyard.capabilities.affinity.planning.schemas.structural import structural
+from nodeyard.capabilities.affinity.planning import definitions
+from nodeyard.capabilities.affinity.planning.definitions import closing_patch, crd_of, plan_definition
+from nodeyard.capabilities.affinity.planning.structural_schema import structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.kube.patch import merge_patch
@@ -200,9 +199,9 @@ def test_before_the_crd_goes_it_takes_nothing_new():
 
 
 def test_what_was_made_before_the_crd_was_closed_has_time_to_be_told():
-    made = planned(definition=definition(**GOING), crd=closed(crd_teardown.SETTLE.total_seconds() / 2))
+    made = planned(definition=definition(**GOING), crd=closed(definitions.SETTLE.total_seconds() / 2))
     assert done(made) == ([], [Reason.DEFINITION_CLOSED])
-    assert made.wake_at == NOW + crd_teardown.SETTLE / 2
+    assert made.wake_at == NOW + definitions.SETTLE / 2
     assert done(planned(definition=definition(**GOING), crd=closed(60), applications=1)) == (
         [], [Reason.DEFINITION_IN_USE]
     )  # fmt: skip

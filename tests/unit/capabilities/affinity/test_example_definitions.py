@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
-from nodeyard.capabilities.affinity.planning.schemas.structural import structural
+from nodeyard.capabilities.affinity.planning.structural_schema import structural
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
+from nodeyard.capabilities.affinity.validation import declaration_faults
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "03-affinity"
 DEFINITIONS = {

@@ -6,8 +6,8 @@ from tests.builders.applications import NAMESPACE
 from tests.builders.placements import PlacementView, body, installed, reference, release
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.reviews import lineage_cache as memory
-from nodeyard.capabilities.affinity.reviews.lineage_cache import cached_lineage
+from nodeyard.capabilities.affinity.reviews import pods as memory
+from nodeyard.capabilities.affinity.reviews.pods import cached_lineage
 from nodeyard.kube.objects import OwnerReference
 
 DEPLOYMENT = installed("apps/v1", "Deployment", "main-db")

@@ -1,7 +1,6 @@
 """The nodes of a class."""
 
-from nodeyard.capabilities.affinity.planning.compiled_classes import NO_ZONE, count_by_zone, is_in_class
-from nodeyard.capabilities.affinity.planning.containment import compile_class
+from nodeyard.capabilities.affinity.planning.containment import NO_ZONE, compile_class, count_by_zone, is_in_class
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.objects import ObjectMeta
 

@@ -3,8 +3,8 @@
 import pytest
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.application_plan import release_object
 from nodeyard.capabilities.affinity.planning.choice import choose
-from nodeyard.capabilities.affinity.planning.helmrelease import release_object
 from nodeyard.capabilities.affinity.reviews.applications import review
 
 from ....builders.applications import (

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.schemas.structural import SchemaError, structural
+from nodeyard.capabilities.affinity.planning.structural_schema import SchemaError, structural
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"

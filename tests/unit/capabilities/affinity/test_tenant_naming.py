@@ -3,7 +3,7 @@
 import pytest
 
 from nodeyard.capabilities.affinity.names import tenant_namespace
-from nodeyard.capabilities.affinity.planning.naming import lineage, name_faults, parent_of
+from nodeyard.capabilities.affinity.planning.inheritance import lineage, name_faults, parent_of
 
 LONG = "a" * 46
 

@@ -1,4 +1,4 @@
 """Collect snapshots from the informer caches, one module per kind of key.
 
-`owners`, `placement_context` and the second half of `definitions` are lookups that keys and reviews share.
+`owners` and the second half of `applications` are lookups that keys and reviews share.
 """

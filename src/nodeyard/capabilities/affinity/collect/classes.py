@@ -8,12 +8,10 @@ from functools import partial
 import msgspec
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications_with_class
+from nodeyard.capabilities.affinity.collect.applications import application_kinds, applications_with_class, node_named
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere, metadata_of
-from nodeyard.capabilities.affinity.collect.placement_context import node_named
 from nodeyard.capabilities.affinity.planning.classes import NAMED_PODS, is_inside, required_nodes, violators
-from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, count_by_zone
-from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
+from nodeyard.capabilities.affinity.planning.containment import compiled, count_by_zone, node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import application_of
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, ClassUser

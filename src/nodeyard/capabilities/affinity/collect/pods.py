@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import watched
+from nodeyard.capabilities.affinity.collect.applications import PlacementContext
 from nodeyard.capabilities.affinity.collect.owners import cached, without_foreign_records
-from nodeyard.capabilities.affinity.collect.placement_context import PlacementContext
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Find, LookupResult, Pending, walk
 from nodeyard.capabilities.affinity.planning.placement import Subject, is_exempt, place

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect.definitions import (
+from nodeyard.capabilities.affinity.collect.applications import (
     application_kinds,
     applications,
     get_all,

@@ -15,8 +15,7 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.messages.classes import ClassInUse
 from nodeyard.capabilities.affinity.messages.objects import ServedElsewhere
 from nodeyard.capabilities.affinity.planning import finalizers
-from nodeyard.capabilities.affinity.planning.compiled_classes import compiled
-from nodeyard.capabilities.affinity.planning.containment import Inside, NodeOf, contains_pod, node_of_daemon
+from nodeyard.capabilities.affinity.planning.containment import Inside, NodeOf, compiled, contains_pod, node_of_daemon
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSpec, ClassUser
 from nodeyard.kube.fields import FieldError, invalid

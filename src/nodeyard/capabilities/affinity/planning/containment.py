@@ -5,7 +5,7 @@ class. The pod is inside if each of its boxes lies in the union of the class's b
 
     zone In [dc1, dc2]      inside   {zone=dc1} or {zone=dc2}, though in neither alone
 
-Each key contributes a few sample values (`sample_values`), each with a mask of the class's boxes that admit it. A
+Each key contributes a few sample values, each with a mask of the class's boxes that admit it. A
 combination of values lies in the boxes whose bit is in all of its masks. A combination with no bit left is a
 counterexample: a node that the pod may run on and that is outside the class. Combinations are built key by key, and
 those with the same mask are merged. A combination with a bit that survives all remaining keys is inside and is dropped.
@@ -13,11 +13,16 @@ A pod in a single box of the class, and any class of one box, is therefore decid
 
 The problem is coNP-hard in general. A pod that needs more than `MAX_COMBINATIONS`, or whose terms are larger than
 `MAX_SIZE`, is `TooComplex`: the author of a pod cannot keep admission busy.
+
+Classes are compiled once. A class cannot change its selectors, but it can be deleted and recreated under its name, and
+its status changes all the time. A cache entry is therefore valid only for the same object, or for one with an equal
+spec.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate
@@ -25,8 +30,20 @@ from operator import and_
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from nodeyard.capabilities.affinity.planning.sample_values import Choice, ClassKey, Value, class_keys
-from nodeyard.capabilities.affinity.planning.value_sets import NODE_NAME, Box, boxes, narrow_boxes
+import msgspec
+
+from nodeyard.capabilities.affinity.planning.value_sets import (
+    NODE_NAME,
+    Box,
+    Choice,
+    ClassKey,
+    Value,
+    boxes,
+    class_keys,
+    narrow_boxes,
+)
+from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSpec
+from nodeyard.kube.names import ZONE
 from nodeyard.kube.node_affinity import NODE_NAME_FIELD, NodeMatcher, NodeSelector, NodeSelectorTerm, node_matcher
 from nodeyard.kube.objects import ObjectMeta
 
@@ -226,3 +243,49 @@ def contains_pod(
     if isinstance(verdict, Inside) or node is None or not compiled.matches(node.labels, node.name):
         return verdict
     return _INSIDE
+
+
+# classes
+
+
+MAX_CLASSES: Final = 1024
+NO_ZONE: Final = ""
+"""The zone of nodes without a zone label."""
+_MATCHES_NOTHING: Final = NodeSelector()
+_cache: dict[str, tuple[AffinityClass, CompiledClass]] = {}
+
+
+def compiled(affinity_class: AffinityClass) -> CompiledClass:
+    """Return the compiled form of a class, from the cache if its spec has not changed."""
+    name = affinity_class.metadata.name
+    cached = _cache.get(name)
+    if cached is not None and cached[0] is affinity_class:
+        return cached[1]
+    if cached is not None and cached[0].spec == affinity_class.spec:
+        made = cached[1]
+    else:
+        made = compile_class(affinity_class.spec.node_selector, terms_of(affinity_class.spec))
+    if len(_cache) >= MAX_CLASSES:
+        _cache.clear()
+    _cache[name] = (affinity_class, made)
+    return made
+
+
+def terms_of(spec: AffinityClassSpec) -> NodeSelector | None:
+    """Return the required terms of a class; None if it has none. Malformed terms match no node."""
+    if spec.node_affinity is None or spec.node_affinity.required is None:
+        return None
+    try:
+        return msgspec.convert(spec.node_affinity.required, NodeSelector)
+    except msgspec.ValidationError:
+        return _MATCHES_NOTHING
+
+
+def is_in_class(compiled: CompiledClass, node: ObjectMeta) -> bool:
+    return compiled.matches(node.labels, node.name)
+
+
+def count_by_zone(compiled: CompiledClass, nodes: Iterable[ObjectMeta]) -> dict[str, int]:
+    """Count the nodes of the class in each zone that has any, sorted by zone name."""
+    counts = Counter(node.labels.get(ZONE, NO_ZONE) for node in nodes if is_in_class(compiled, node))
+    return dict(sorted(counts.items()))

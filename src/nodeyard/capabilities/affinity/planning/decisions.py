@@ -32,7 +32,18 @@ from nodeyard.capabilities.affinity.messages.classes import (
     PodsOutside,
 )
 from nodeyard.capabilities.affinity.messages.definitions import Establishing, Served
-from nodeyard.capabilities.affinity.messages.objects import Deleting, Paused
+from nodeyard.capabilities.affinity.messages.objects import (
+    ClassRequires,
+    Deleting,
+    EndPause,
+    InstalledBy,
+    NoTenant,
+    OwnedBy,
+    Paused,
+    ReleaseOf,
+    TenantPolicy,
+    UsesClass,
+)
 from nodeyard.capabilities.affinity.messages.pods import (
     ApplySchedulingInChart,
     GrantRead,
@@ -50,25 +61,14 @@ from nodeyard.capabilities.affinity.messages.pods import (
     PodClassMissing,
     TooComplex,
 )
-from nodeyard.capabilities.affinity.messages.steps import (
-    ClassRequires,
-    EndPause,
-    InstalledBy,
-    NoTenant,
-    OwnedBy,
-    ReleaseOf,
-    TenantPolicy,
-    UsesClass,
-)
 from nodeyard.capabilities.affinity.messages.tenants import NamespaceDeleted, NamespacePending, TenantReady
 from nodeyard.capabilities.affinity.planning.choice import READY, choose, release_condition
 from nodeyard.capabilities.affinity.planning.class_record import Record, format_previous, stored_record
 from nodeyard.capabilities.affinity.planning.classes import selector_errors
-from nodeyard.capabilities.affinity.planning.compiled_classes import terms_of
+from nodeyard.capabilities.affinity.planning.containment import terms_of
 from nodeyard.capabilities.affinity.planning.definitions import crd_name
-from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies, lineage
 from nodeyard.capabilities.affinity.planning.lineage import Claim, DeadEnd, Owned, Step
-from nodeyard.capabilities.affinity.planning.naming import lineage
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,

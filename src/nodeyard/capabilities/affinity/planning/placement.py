@@ -44,12 +44,12 @@ from nodeyard.capabilities.affinity.messages.pods import (
     UnownedRefused,
     Unsatisfiable,
 )
-from nodeyard.capabilities.affinity.planning.compiled_classes import compiled
 from nodeyard.capabilities.affinity.planning.containment import (
     Counterexample,
     Inside,
     Outside,
     Verdict,
+    compiled,
     contains_pod,
     size_of,
 )

@@ -1,7 +1,7 @@
 """Events about a reconcile, on the object that it is for: actions, failures and refusals.
 
 Actions on a Namespace or Secret are reported on the tenant, on a HelmRelease on the application, on a CRD on the
-definition. Admission reports denied pods (`reviews.admission_events`).
+definition. Admission reports denied pods (`reviews.pods`).
 """
 
 from __future__ import annotations

@@ -24,9 +24,13 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     NamespacePending,
     TenantReady,
 )
-from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies, named_classes
-from nodeyard.capabilities.affinity.planning.namespaces import belongs_to, is_terminating
-from nodeyard.capabilities.affinity.planning.naming import name_faults
+from nodeyard.capabilities.affinity.planning.inheritance import (
+    EffectivePolicy,
+    effective_policies,
+    name_faults,
+    named_classes,
+)
+from nodeyard.capabilities.affinity.planning.tenants import belongs_to, is_terminating
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.conditions import failure_condition, make_condition, set_conditions
 from nodeyard.capabilities.affinity.snapshot import TenantsSnapshot

@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.definitions import application_kinds
+from nodeyard.capabilities.affinity.collect.applications import application_kinds, policy_of
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
-from nodeyard.capabilities.affinity.collect.placement_context import policy_of
 from nodeyard.capabilities.affinity.messages.applications import BadApplicationName, ReleaseConflict, ReservedKey
 from nodeyard.capabilities.affinity.messages.objects import Deleting
-from nodeyard.capabilities.affinity.planning.application_plan import conflict, name_faults, record_of, reserved_keys
+from nodeyard.capabilities.affinity.planning.application_plan import (
+    conflict,
+    name_faults,
+    record_of,
+    reserved_keys,
+    unusable_keys,
+)
 from nodeyard.capabilities.affinity.planning.choice import choose, wanted_class
 from nodeyard.capabilities.affinity.planning.class_record import Record, stored_record
-from nodeyard.capabilities.affinity.planning.helmrelease import unusable_keys
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, release_name
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object

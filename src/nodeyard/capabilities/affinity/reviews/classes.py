@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from nodeyard.capabilities.affinity.collect.classes import users
 from nodeyard.capabilities.affinity.messages.classes import AllNodesMatch, NoNodeMatches, SelfAssignableLabel
 from nodeyard.capabilities.affinity.planning.classes import class_in_use, selector_errors, self_assignable
-from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, is_in_class
+from nodeyard.capabilities.affinity.planning.containment import compiled, is_in_class
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.kube.names import label_value_faults
 from nodeyard.runtime.capability import View

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications, rivals
+from nodeyard.capabilities.affinity.collect.applications import application_kinds, applications, rivals
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.messages.definitions import (
     DefinitionInUse,
@@ -17,9 +17,9 @@ from nodeyard.capabilities.affinity.messages.definitions import (
     InvalidSchema,
     SchemaSimplified,
 )
-from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
-from nodeyard.capabilities.affinity.planning.schemas.structural import SchemaError, structural
+from nodeyard.capabilities.affinity.planning.structural_schema import SchemaError, structural
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
+from nodeyard.capabilities.affinity.validation import declaration_faults
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.ratcheting import decode, ratchet

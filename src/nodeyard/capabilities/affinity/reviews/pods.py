@@ -6,29 +6,48 @@ enforce it while no webhook responds.
 
 A pod is checked on creation only: its placement cannot be widened later, and a change of class must not block updates
 or the deletion of running pods.
+
+Events about denied pods and pods with warnings are on their application: its user does not see the pod. If the
+application is unknown or there is none, the Event is on the controller that creates the pods. A user who creates a pod
+directly gets the response.
+
+Controllers retry with a new name each time. The Event names the generateName instead, so that all retries are one Event
+with a count.
+
+The lineage of a pod's owner is cached: a controller creates many pods, and the path up from it is the same for all. An
+entry is valid while the informer caches hold the identical object for every step of the path: any change, even of a
+label, replaces the object. Only paths that were found in the informer caches and led to an application are cached.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.owners import ReviewedMeta, decoded_metadata, finder, is_served_elsewhere
-from nodeyard.capabilities.affinity.collect.placement_context import PlacementContext
-from nodeyard.capabilities.affinity.messages.pods import InsidePreviousClass
+from nodeyard.capabilities.affinity import names, watched
+from nodeyard.capabilities.affinity.collect.applications import PlacementContext
+from nodeyard.capabilities.affinity.collect.owners import (
+    ReviewedMeta,
+    decoded_metadata,
+    find_named,
+    finder,
+    is_served_elsewhere,
+    metadata_of,
+    view_kind_of,
+    without_foreign_records,
+)
+from nodeyard.capabilities.affinity.messages.pods import InsidePreviousClass, PodMessage
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
-from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned, Pending, Unknown, walk
+from nodeyard.capabilities.affinity.planning.lineage import Find, Lineage, LookupResult, Owned, Pending, Unknown, walk
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement, Subject, place
-from nodeyard.capabilities.affinity.reviews.admission_events import placement_events
-from nodeyard.capabilities.affinity.reviews.lineage_cache import cached_lineage
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
 from nodeyard.kube.node_affinity import Affinity, NodeSelector
-from nodeyard.kube.objects import ObjectMeta
+from nodeyard.kube.objects import ObjectMeta, OwnerReference
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.capability import View
+from nodeyard.runtime.capability import Event, View
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Lookup, allowed, denied, patched
 
 LINEAGE_LABELS: Final[tuple[str, ...]] = (
@@ -196,3 +215,113 @@ def _required_terms(affinity: Object | None) -> NodeSelector | None:
 def _malformed(error: Exception) -> AdmissionResponse:
     """Deny a malformed pod; an API server does not send one."""
     return denied(f"malformed pod: {error}", code=_UNREADABLE_CODE, reason="BadRequest")
+
+
+# events
+
+
+WARNING: Final = "Warning"
+
+
+def placement_events(placement: Placement, lineage: Lineage, pod: ReviewedMeta, namespace: str) -> Iterator[Event]:
+    ref = application_ref(lineage) if isinstance(lineage, Owned) else _controller_ref(pod, namespace)
+    if placement.decision is Decision.AUDITED or ref is None:
+        return
+    message = placement.message
+    if pod.generate_name and isinstance(message, PodMessage):
+        message = msgspec.structs.replace(message, subject=f"pod {namespace}/{pod.generate_name}*")
+    yield Event(ref, WARNING, message.reason, message.text())
+
+
+def _controller_ref(pod: ReviewedMeta, namespace: str) -> ObjectRef | None:
+    for owner in pod.owner_references:
+        if owner.controller:
+            api_version, kind, name, uid = owner.api_version, owner.kind, owner.name, owner.uid
+            return ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid)
+    return None
+
+
+def application_ref(lineage: Owned) -> ObjectRef:
+    """Return the Application that owns the release; the release if none does."""
+    application = lineage.application
+    for owner in lineage.release.metadata.owner_references:
+        if (owner.kind, owner.name) == (application.kind, application.name):
+            namespace = lineage.release.ref.namespace
+            return ObjectRef(
+                api_version=owner.api_version, kind=owner.kind, name=owner.name, namespace=namespace, uid=owner.uid
+            )
+    return lineage.release.ref
+
+
+# cache of lineages
+
+
+MAX_ENTRIES: Final = 4096
+
+
+class _Step(NamedTuple):
+    """An object on the path, and its key in the view."""
+
+    kind: str
+    name: str
+    namespace: str
+    object: Any
+
+
+class _Entry(NamedTuple):
+    path: tuple[_Step, ...]
+    lineage: Owned
+
+
+_Key: TypeAlias = tuple[str, str, str, str, str]
+_cache: dict[_Key, _Entry] = {}
+
+
+def cached_lineage(owner: OwnerReference, namespace: str, view: View) -> Owned | None:
+    """Return the lineage of an object with this single owner; None if it has to be walked."""
+    key = (owner.uid, owner.name, namespace, owner.kind, owner.api_version)
+    known = _cache.get(key)
+    if known is not None and _is_current(known, view):
+        return known.lineage
+    # The APIService that serves Applications decides too: see `owners.without_foreign_records`.
+    service = view.get(watched.APISERVICES.kind, watched.APPS_API_SERVICE)
+    path: list[_Step] = [_Step(watched.APISERVICES.kind, watched.APPS_API_SERVICE, "", service)]
+    find = without_foreign_records(_recording_find(view, path), view)
+    ref = ObjectRef(api_version=owner.api_version, kind=owner.kind, name=owner.name, namespace=namespace, uid=owner.uid)
+    metadata = find(ref)
+    lineage = walk(ref, metadata, find) if isinstance(metadata, ObjectMeta) else None
+    if not isinstance(lineage, Owned):
+        _cache.pop(key, None)
+        return None
+    if len(_cache) >= MAX_ENTRIES and key not in _cache:
+        # Evict the oldest entry; one still in use is added again.
+        del _cache[next(iter(_cache))]
+    _cache[key] = _Entry(tuple(path), lineage)
+    return lineage
+
+
+def _is_current(known: _Entry, view: View) -> bool:
+    get = view.get
+    try:
+        for kind, name, place, there in known.path:
+            if get(kind, name, place) is not there:
+                return False
+    except KeyError:
+        # The kind is no longer watched.
+        return False
+    return True
+
+
+def _recording_find(view: View, path: list[_Step]) -> Find:
+    """Return a lookup in the informer caches that appends what it finds to the path."""
+
+    def find(ref: ObjectRef) -> LookupResult:
+        kind = view_kind_of(ref)
+        found = find_named(view, kind, ref)
+        metadata = None if found is None else metadata_of(found)
+        if metadata is None or (ref.uid and metadata.uid != ref.uid):
+            return None
+        path.append(_Step(kind, ref.name, metadata.namespace, found))
+        return metadata
+
+    return find

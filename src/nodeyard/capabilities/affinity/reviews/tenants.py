@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications
+from nodeyard.capabilities.affinity.collect.applications import application_kinds, applications
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.tenants import left_in
 from nodeyard.capabilities.affinity.messages.objects import Deleting
@@ -32,8 +32,16 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     TenantMessage,
 )
 from nodeyard.capabilities.affinity.planning.class_record import stored_record
-from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies, named_classes
-from nodeyard.capabilities.affinity.planning.naming import is_top, is_well_named, lineage, name_faults, parent_of
+from nodeyard.capabilities.affinity.planning.inheritance import (
+    EffectivePolicy,
+    effective_policies,
+    is_top,
+    is_well_named,
+    lineage,
+    name_faults,
+    named_classes,
+    parent_of,
+)
 from nodeyard.capabilities.affinity.planning.values import host_faults
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View

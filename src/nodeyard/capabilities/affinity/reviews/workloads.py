@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from nodeyard.capabilities.affinity.collect.applications import PlacementContext
 from nodeyard.capabilities.affinity.collect.owners import ReviewedMeta, decoded_metadata
-from nodeyard.capabilities.affinity.collect.placement_context import PlacementContext
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Pending, Unknown
 from nodeyard.capabilities.affinity.planning.placement import Decision, place
 from nodeyard.capabilities.affinity.reviews.pods import labels_due, lineage_of, our_labels, subject_of

@@ -1,1 +1,0 @@
-"""Schemas of applications: from the JSON schema of a chart to the structural schema of a CRD."""
