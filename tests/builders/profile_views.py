@@ -15,6 +15,7 @@ from nodeyard.capabilities.profiles.planning.registry import BUILT_IN
 from nodeyard.capabilities.profiles.snapshot import RolloutCount
 from nodeyard.kube.json import Object
 from nodeyard.watch.reservations import Reservations
+from nodeyard.watch.view import Memos
 
 _TYPES = {each.kind: each.view for each in (watched.NODES, watched.ROLES, watched.SERVICES)}
 _PROFILE_INDEXES = {watched.SELECTING: watched.selecting}
@@ -61,6 +62,7 @@ class ProfilesView:
 
     def __init__(self, *bodies: Object) -> None:
         self.reservations = Reservations()
+        self.memo = Memos().get
         self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in INDEXES}
         for body in bodies:
             type = _TYPES.get(body["kind"])

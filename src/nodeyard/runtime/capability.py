@@ -6,10 +6,10 @@ and its part of the CLI, the demo and the docs. Nothing outside the capability's
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -20,6 +20,8 @@ from nodeyard.kube.json import Object
 from nodeyard.plan.model import Action, ObjectRef, Plan, Planned
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook
+
+T = TypeVar("T")
 
 Key = str
 """A unit of planning in the workqueue: a template set, a cluster, a tenant tree."""
@@ -170,6 +172,13 @@ class View(Protocol):
 
     def finding(self, name: str) -> Any | None:
         """Return the value that a loop last published under this name; None before that, and if no loops run."""
+
+    def memo(self, subject: Hashable, state: Hashable, now: datetime, compute: Callable[[], T]) -> T:
+        """Return a value that many keys ask for and that is costly to compute, such as a count over a role's nodes.
+
+        It is computed once while `state`, which names its causes, is equal, and again after 5 s: what is not in
+        `state` may be as old as that.
+        """
 
     def reserved(self, budget: str) -> Mapping[Key, str]:
         """Return the keys whose plans take from a shared budget (`Planned.reserves`) and whose writes the server has

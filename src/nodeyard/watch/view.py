@@ -9,9 +9,9 @@ A remote cluster has the same view; the runtime sets its connection state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
 
 from nodeyard.client.decoding import Malformed
 from nodeyard.client.resources import Resource
@@ -21,6 +21,29 @@ from nodeyard.watch.indexes import Fold, Index
 from nodeyard.watch.reservations import Reservations
 from nodeyard.watch.server_info import ServerInfoQueries
 from nodeyard.watch.shared_informer import SharedInformer, full_name
+
+T = TypeVar("T")
+
+MEMO_TIME: Final = timedelta(seconds=5)
+"""Time for which a value is shared, so that a state that changes with every key is not computed for every key."""
+
+
+class Memos:
+    """Values computed from a view for many keys. Each is valid for one state of its causes, and for a few seconds."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[Hashable, datetime, Any]] = {}
+
+    def get(self, subject: Hashable, state: Hashable, now: datetime, compute: Callable[[], T]) -> T:
+        """Return the value of the subject in this state; compute it if it is not known or too old."""
+        found = self._known.get(subject)
+        if found is not None and found[0] == state and now < found[1]:
+            value: T = found[2]
+            return value
+        self._known = {each: known for each, known in self._known.items() if now < known[1]}
+        value = compute()
+        self._known[subject] = state, now + MEMO_TIME, value
+        return value
 
 
 class CacheView:
@@ -46,6 +69,7 @@ class CacheView:
         self.findings: dict[str, Any] = {}
         """Results of background loops, by name."""
         self.reservations = Reservations()
+        self._memos = Memos()
         self.elsewhere: Callable[[str], CacheView] = _no_remote_cluster
         """Returns the view of a remote cluster by name."""
         self.refresh: Callable[[], None] = lambda: None
@@ -140,6 +164,9 @@ class CacheView:
 
     def finding(self, name: str) -> Any | None:
         return self.findings.get(name)
+
+    def memo(self, subject: Hashable, state: Hashable, now: datetime, compute: Callable[[], T]) -> T:
+        return self._memos.get(subject, state, now, compute)
 
     def reserved(self, budget: str) -> Mapping[str, str]:
         return self.reservations.reserved(budget)

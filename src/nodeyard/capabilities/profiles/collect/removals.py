@@ -6,9 +6,9 @@ about to lose its object, and the count is shared. Nodes without a role are coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.planning.objects import has_our_fields, profile_of
@@ -29,39 +29,12 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.capability import View
 
-COUNT_TTL: Final = timedelta(seconds=5)
-"""Time for which a count of removals is cached."""
-
 
 class RemovalCount(NamedTuple):
     nodes: int
     """Number of nodes that lose the service object."""
     managed: int
     """Number of managed nodes."""
-
-
-class RemovalCounts:
-    """Cache of the number of nodes that lose a service object: every affected node asks, and a count is linear.
-
-    A count is valid for the same state of its cause, and for a few seconds at most.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[object, Hashable, datetime, RemovalCount]] = {}
-
-    def count(
-        self, view: object, group: Hashable, state: Hashable, now: datetime, work: Callable[[], RemovalCount]
-    ) -> RemovalCount:
-        found = self._known.get(group)
-        if found is not None and found[0] is view and found[1] == state and now < found[2]:
-            return found[3]
-        self._known = {each: entry for each, entry in self._known.items() if now < entry[2]}
-        counted = work()
-        self._known[group] = (view, state, now + COUNT_TTL, counted)
-        return counted
-
-
-_COUNTS: Final = RemovalCounts()
 
 
 def find_removals(view: View, snapshot: NodeSnapshot, now: datetime) -> Mapping[str, Removal]:
@@ -105,7 +78,7 @@ def _count(view: View, snapshot: NodeSnapshot, resolution: Resolution, cause: st
         affected = sum(1 for _ in _affected_nodes(view, service, index, value, profiles))
         return RemovalCount(affected, len(view.all(names.NODE_KIND)))
 
-    return _COUNTS.count(view, (service.name, index, value), state, now, count)
+    return view.memo((service.name, index, value), state, now, count)
 
 
 def _affected_nodes(
