@@ -29,8 +29,8 @@ from nodeyard.testing.wait import until
 HOST = "127.0.0.1"
 CLUSTERS = f"/apis/{names.API_VERSION}/{names.PLURAL}"
 OPERATOR = """
-from nodeyard.process import memory
-memory.available = lambda: {}
+from nodeyard.runtime.remote import client
+client.memory_limit = lambda: {}
 from nodeyard.cli import main
 main()
 """

@@ -8,7 +8,7 @@ import pytest
 from tests.builders.pools_env import PROGRAM
 
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.app.guards import account_policies
+from nodeyard.app.manifests import account_policies
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.kube.names import APPROVE, NAMESPACE

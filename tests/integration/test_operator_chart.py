@@ -18,7 +18,7 @@ from tests.builders.charts import RenderError, read, read_all, run
 from typer.testing import CliRunner
 
 from nodeyard.admission.client_config import ByService
-from nodeyard.app import guards, operator
+from nodeyard.app import manifests, operator
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.manifests import ACCOUNT
 from nodeyard.capabilities.affinity import webhook
@@ -210,7 +210,7 @@ def test_kinds_of_others_are_of_no_concern_where_their_capability_does_not_run()
     names = {each["metadata"]["name"] for each in objects}
     assert not names & {"nodeyard-affinity-owner-kinds", "nodeyard-profiles-service-kinds"}
     policies = {each["metadata"]["name"] for each in objects if each["kind"] == "ValidatingAdmissionPolicy"}
-    assert policies == {guards.SECRETS}, "that which holds its own account is always there"
+    assert policies == {manifests.SECRETS_POLICY}, "that which holds its own account is always there"
     assert not [
         each for each in objects if each["kind"] == "RoleBinding" and each["metadata"]["namespace"] == "default"
     ]

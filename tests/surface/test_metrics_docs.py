@@ -8,10 +8,10 @@ from pathlib import Path
 
 from nodeyard.admission.metrics import AdmissionMetrics
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.client.metrics import request_observer
 from nodeyard.process.clock import VirtualClock
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.metrics import request_observer
 from nodeyard.runtime.settings import Settings
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"

@@ -15,21 +15,22 @@ from typing import Final
 
 from nodeyard.admission.client_config import HTTPS_PORT
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.app.guards import account_policies
 from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump, dump_all
-from nodeyard.kube.names import NAMESPACE
+from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
 
 CHARTS: Final = "charts"
 ACCOUNT: Final = "nodeyard"
 """ServiceAccount of the chart."""
+SECRETS_POLICY: Final = "nodeyard-accounts-secrets"
 WEBHOOK_PORT: Final = 9443
 """The port of `--webhook-bind :9443` in a pod."""
 
 _OPERATOR: Final = "nodeyard/files"
 _DEFINITIONS: Final = "nodeyard-crds/files"
+_POLICY_API: Final = "admissionregistration.k8s.io/v1"
 _KEPT: Final = {"helm.sh/resource-policy": "keep"}
 """Helm keeps a CRD when the chart is uninstalled: deleting a CRD deletes all objects of its kind."""
 
@@ -49,6 +50,50 @@ def config_files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[
             yield f"policies/{capability.name}.yaml", dump_all(policies)
     yield "rbac/people.yaml", dump_all(rbac.command_roles())
     yield "policies/accounts.yaml", dump_all(account_policies())
+
+
+def account_policies() -> list[Object]:
+    """Return the ValidatingAdmissionPolicy, and its binding, that confines our ServiceAccounts where RBAC cannot.
+
+    RBAC does not look into objects. An account that may create Secrets in a namespace could create one of type
+    `kubernetes.io/service-account-token`, and the server would fill in the token of any account of that namespace. The
+    policy keeps a stolen token from doing so. Policies of a single capability are generated with its roles.
+    """
+    certificates = (
+        f"object.type == 'kubernetes.io/tls' && object.metadata.namespace == '{NAMESPACE}' && "
+        f"object.metadata.name == '{WEBHOOK_CERTIFICATES}'"
+    )
+    secrets: Object = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["secrets"],
+    }
+    only_opaque: Object = {
+        "expression": f"object.type == 'Opaque' || ({certificates})",
+        "messageExpression": "'ServiceAccounts of Nodeyard may write only Secrets of type Opaque, not of type ' + "
+        "object.type",
+        "reason": "Forbidden",
+    }
+    username = f"request.userInfo.username.startsWith('{rbac.username('')}')"
+    policy: Object = {
+        "apiVersion": _POLICY_API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": SECRETS_POLICY},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [secrets]},
+            "matchConditions": [{"name": "an-account-of-ours", "expression": username}],
+            "validations": [only_opaque],
+        },
+    }
+    binding: Object = {
+        "apiVersion": _POLICY_API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": SECRETS_POLICY},
+        "spec": {"policyName": SECRETS_POLICY, "validationActions": ["Deny"]},
+    }
+    return [policy, binding]
 
 
 def _service(capability: Capability) -> Object:

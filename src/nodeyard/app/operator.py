@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from nodeyard.client.api import Client, Observer
 from nodeyard.client.config import Config
 from nodeyard.client.http_transport import HttpTransport
-from nodeyard.client.metrics import request_observer
 from nodeyard.process import garbage_collection
 from nodeyard.process.clock import SystemClock
 from nodeyard.process.http_server import raise_file_limit
@@ -30,6 +29,7 @@ from nodeyard.runtime.crds import install
 from nodeyard.runtime.health import Address, Health, serve
 from nodeyard.runtime.leader.elections import ThreadElections
 from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.metrics import request_observer
 from nodeyard.runtime.settings import Settings
 from nodeyard.watch.informers import InformerFactory
 

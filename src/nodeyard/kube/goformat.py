@@ -1,17 +1,34 @@
 """Go's formats of values: the server's messages show values in Go's notation, not in Python's or JSON's.
 
 `quote` is %q, `plain` %v, `number` %v of a number, `literal` %#v, `type_name` %T. `plain_json` is encoding/json, which
-escapes what HTML would read and prints a whole float without its point.
+escapes what HTML would read and prints a whole float without its point. `parse_nanoseconds` is time.ParseDuration:
+`1h30m`, `1.5s`, `-250ms`.
 """
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from nodeyard.kube.json import Json
+
+NANOSECONDS: Final = 10**9
+LARGEST: Final = (1 << 63) - 1
+_DURATION_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "\u00b5s": 10**3,
+    "\u03bcs": 10**3,
+    "ms": 10**6,
+    "s": NANOSECONDS,
+    "m": 60 * NANOSECONDS,
+    "h": 3600 * NANOSECONDS,
+}
+_DURATION_PART = re.compile(r"(\d++\.?+\d*+|\.\d++)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
+_MAX_DIGITS = 19  # of 64 bits
 
 _ESCAPES = {
     "\a": "\\a",
@@ -144,3 +161,19 @@ def type_name(value: Json) -> str:
             return "map[string]interface {}"
         case _:
             return "[]interface {}"
+
+
+def parse_nanoseconds(text: str) -> int | None:
+    """Return the duration in nanoseconds, or None if Go would reject the text or it does not fit 64 bits."""
+    sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    if rest == "0":
+        return 0
+    total, position = 0, 0
+    while position < len(rest):
+        part = _DURATION_PART.match(rest, position)
+        if part is None or len(part[1].partition(".")[0].lstrip("0")) > _MAX_DIGITS:
+            return None
+        total += int(Decimal(part[1]) * _DURATION_UNITS[part[2]])
+        position = part.end()
+    nanoseconds = -total if sign == "-" else total
+    return nanoseconds if rest and -LARGEST - 1 <= nanoseconds <= LARGEST else None

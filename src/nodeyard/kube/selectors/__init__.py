@@ -5,9 +5,8 @@ a `LabelSelector`, whose `matches` is compiled for its requirements. A field sel
 a kind. `SelectorError` has the text of the API server's error.
 """
 
-from nodeyard.kube.selectors.errors import SelectorError
 from nodeyard.kube.selectors.fields import FieldRequirement, FieldSelector, parse_fields
-from nodeyard.kube.selectors.labels import LabelSelector, Operator, Requirement
+from nodeyard.kube.selectors.labels import LabelSelector, Operator, Requirement, SelectorError
 from nodeyard.kube.selectors.objects import from_labels, from_object, object_errors
 from nodeyard.kube.selectors.text import parse_labels
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
-from nodeyard.kube.selectors.errors import SelectorError
+from nodeyard.kube.selectors.labels import SelectorError
 
 
 class FieldRequirement(NamedTuple):

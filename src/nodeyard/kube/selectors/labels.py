@@ -14,6 +14,10 @@ Labels = Mapping[str, str]
 Matcher = Callable[[Labels], bool]
 
 
+class SelectorError(ValueError):
+    """The selector is invalid. The text is the message of the 400 with which the API server answers a list."""
+
+
 class Operator(Enum):
     """Operators of requirements; the value is the name in the API."""
 

@@ -8,7 +8,6 @@ from typing import Final
 from nodeyard.kube.fields import FieldError, child, forbidden, index, invalid, required
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_value_faults, qualified_name_faults
-from nodeyard.kube.selectors.errors import SelectorError
 from nodeyard.kube.selectors.labels import (
     SETS,
     UNARY,
@@ -16,6 +15,7 @@ from nodeyard.kube.selectors.labels import (
     LabelSelector,
     Operator,
     Requirement,
+    SelectorError,
     joined,
     requirement_errors,
 )

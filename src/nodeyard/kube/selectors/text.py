@@ -7,7 +7,6 @@ from typing import Final
 
 from nodeyard.kube.fields import invalid
 from nodeyard.kube.names import qualified_name_faults
-from nodeyard.kube.selectors.errors import SelectorError
 from nodeyard.kube.selectors.labels import (
     BINARY,
     OF_TOKEN,
@@ -15,6 +14,7 @@ from nodeyard.kube.selectors.labels import (
     LabelSelector,
     Operator,
     Requirement,
+    SelectorError,
     joined,
     requirement_errors,
 )

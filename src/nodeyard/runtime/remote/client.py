@@ -12,8 +12,10 @@ total is exceeded, the largest cluster is.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -33,13 +35,17 @@ from nodeyard.client.resources import Resource
 from nodeyard.client.transport import Response
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
-from nodeyard.process import memory
 from nodeyard.runtime.capability import Aggregate, Watch
 
 T = TypeVar("T")
 
 KEPT_BYTES: Final = 256 << 20
 """Memory limit of one cluster over all its kinds: about 65,000 pods. The same again while lists are read."""
+LIMIT_FILES: Final = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+"""The limit files of control groups version 2 and 1 inside a container."""
 MEMORY_DIVISOR: Final = 2
 """All clusters together may use one part in this many of the available memory."""
 PAGE_OBJECTS: Final = 100
@@ -102,6 +108,20 @@ def memory_aggregates(watches: Iterable[Watch]) -> tuple[Aggregate, ...]:
     )
 
 
+def memory_limit(files: Iterable[Path] = LIMIT_FILES) -> int:
+    """Return the memory limit of the process in bytes: that of its container, else the memory of the machine."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(min([machine, *map(_limit_in, files)]))
+
+
+def _limit_in(file: Path) -> float:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        # No such file, or "max".
+        return float("inf")
+
+
 class MemoryBudget:
     """The memory of all remote clusters together, bounded.
 
@@ -110,7 +130,7 @@ class MemoryBudget:
     """
 
     def __init__(self, most: int = 0) -> None:
-        self._most = most or memory.available() // MEMORY_DIVISOR
+        self._most = most or memory_limit() // MEMORY_DIVISOR
         self._sizes: dict[MemoryUse, int] = {}
         self._leaving: dict[MemoryUse, int] = {}
         """Rejected clusters whose caches are not dropped yet."""

@@ -12,7 +12,6 @@ from nodeyard.capabilities.clustertree.watched import LeafPod
 from nodeyard.client.errors import Expired, Forbidden, TransportError
 from nodeyard.client.resources import NODES
 from nodeyard.client.transport import Response, Stream
-from nodeyard.process import memory
 from nodeyard.process.clock import settle
 from nodeyard.runtime.remote import client as remote_client
 from nodeyard.runtime.remote.client import MemoryBudget, MemoryUse, RemoteClient, weight
@@ -261,9 +260,9 @@ def test_half_of_the_memory_of_the_container_is_for_clusters(monkeypatch, tmp_pa
     (limit := tmp_path / "memory.max").write_text("1048576\n")
     (none := tmp_path / "none").write_text("max\n")
 
-    assert memory.available([limit, none, tmp_path / "missing"]) == 1 << 20
-    assert memory.available([none]) == memory.available([])
-    monkeypatch.setattr(memory, "available", lambda: 8 << 20)
+    assert remote_client.memory_limit([limit, none, tmp_path / "missing"]) == 1 << 20
+    assert remote_client.memory_limit([none]) == remote_client.memory_limit([])
+    monkeypatch.setattr(remote_client, "memory_limit", lambda: 8 << 20)
     caches = Caches(MemoryBudget())
     caches.grow(4 << 20)
     with pytest.raises(TransportError, match="all clusters together, 4 MiB"):

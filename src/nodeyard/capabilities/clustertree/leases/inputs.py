@@ -15,7 +15,7 @@ from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import ClusterTreeOptions
 from nodeyard.kube.conditions import UNKNOWN
-from nodeyard.kube.durations import parse_nanoseconds
+from nodeyard.kube.goformat import parse_nanoseconds
 from nodeyard.kube.timestamps import parse_rfc3339_or_none
 
 CREDENTIAL_GRACE: Final = timedelta(minutes=10)

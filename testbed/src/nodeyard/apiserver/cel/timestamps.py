@@ -6,8 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from nodeyard.apiserver.cel.values import Duration, Timestamp
-from nodeyard.kube.durations import NANOSECONDS, parse_nanoseconds
-from nodeyard.kube.goformat import decimal
+from nodeyard.kube.goformat import NANOSECONDS, decimal, parse_nanoseconds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = -62_135_596_800 * NANOSECONDS

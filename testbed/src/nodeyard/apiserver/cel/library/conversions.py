@@ -21,8 +21,7 @@ from nodeyard.apiserver.cel.timestamps import (
     parse_timestamp,
 )
 from nodeyard.apiserver.cel.values import INT_MAX, INT_MIN, UINT_MAX, Duration, Timestamp, TypeValue, UInt, type_name
-from nodeyard.kube.durations import NANOSECONDS
-from nodeyard.kube.goformat import number
+from nodeyard.kube.goformat import NANOSECONDS, number
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _UNSIGNED = re.compile(r"\d+", re.ASCII)

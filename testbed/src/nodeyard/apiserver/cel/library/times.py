@@ -14,7 +14,7 @@ from nodeyard.apiserver.cel.declarations import Overload, member
 from nodeyard.apiserver.cel.errors import EvaluationError
 from nodeyard.apiserver.cel.timestamps import to_datetime
 from nodeyard.apiserver.cel.values import Duration, Timestamp
-from nodeyard.kube.durations import NANOSECONDS
+from nodeyard.kube.goformat import NANOSECONDS
 
 _OFFSET = re.compile(r"([+-]?\d+):(-?\d+)", re.ASCII)
 

@@ -1,8 +1,8 @@
 """Requests are counted by verb, resource, code and reason."""
 
-from nodeyard.client.metrics import request_observer
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.metrics import request_observer
 
 
 async def test_requests_and_their_durations_are_counted():
