@@ -2,7 +2,7 @@
 
     kubeconfig or in-cluster ─▶ Config ─▶ Transport ─▶ Client: get, list, watch, create, patch, apply, delete, evict
 
-A `Client` uses a `Transport`: `HttpTransport` (sockets, TLS, credentials) or `InProcessTransport` (a function call).
+A `Client` uses a `Transport`: `HttpTransport` (sockets, TLS, credentials), or the testbed's, which calls a function.
 All its exceptions are in `errors`.
 """
 

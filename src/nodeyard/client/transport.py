@@ -1,6 +1,6 @@
 """The transport protocol of a `Client`.
 
-`HttpTransport` uses HTTP over sockets, `InProcessTransport` calls a server in the same process. Tests and fault
+`HttpTransport` uses HTTP over sockets. The testbed's transport calls a server in the same process. Tests and fault
 injection wrap either.
 """
 

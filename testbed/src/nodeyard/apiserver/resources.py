@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
+from nodeyard.apiserver.ages import age
 from nodeyard.apiserver.cel.rules import CompiledRules
-from nodeyard.kube.ages import age
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.model import Schema

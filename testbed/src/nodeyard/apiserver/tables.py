@@ -13,12 +13,12 @@ from typing import Literal
 import msgspec
 
 from nodeyard.apiserver import errors
+from nodeyard.apiserver.ages import age
+from nodeyard.apiserver.jsonpath import JsonPath
 from nodeyard.apiserver.resources import Column, Resource
 from nodeyard.apiserver.responses import partial
 from nodeyard.kube import fields
-from nodeyard.kube.ages import age
 from nodeyard.kube.json import Json, Object
-from nodeyard.kube.jsonpath import JsonPath
 
 IncludeObject = Literal["Metadata", "None", "Object"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.transport import Request, Response, User
 from nodeyard.client.api import Client
-from nodeyard.client.in_process import InProcessTransport
+from nodeyard.sim.in_process import InProcessTransport
 
 ADMIN = User("admin", ("system:masters", "system:authenticated"))
 

@@ -8,12 +8,12 @@ from hashlib import sha256
 
 from nodeyard.apiserver.cel import CompiledRules, compile_rules
 from nodeyard.apiserver.discovery import priority
+from nodeyard.apiserver.jsonpath import JsonPath
 from nodeyard.apiserver.resources import Column, Resource, Scale, Strategy, Version
 from nodeyard.apiserver.responses import encode
 from nodeyard.apiserver.tables import AGE_COLUMN, NAME_COLUMN
 from nodeyard.apiserver.worker_thread import LARGE
 from nodeyard.kube.json import Json, Object, json_equal, with_whole_numbers
-from nodeyard.kube.jsonpath import JsonPath
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.model import Schema
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from nodeyard.apiserver.cel.rules import rule_faults
 from nodeyard.apiserver.crds.schema import definition_faults
+from nodeyard.apiserver.jsonpath import JsonPath, JsonPathError
 from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError, FieldErrorType
 from nodeyard.kube.json import Json, Object
-from nodeyard.kube.jsonpath import JsonPath, JsonPathError
 from nodeyard.kube.names import dns_1035_faults, subdomain_faults
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")

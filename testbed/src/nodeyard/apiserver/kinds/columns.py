@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from nodeyard.apiserver import ages
 from nodeyard.apiserver.resources import Column
-from nodeyard.kube import ages
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import SelectorError, from_object
 

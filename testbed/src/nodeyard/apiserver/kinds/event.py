@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver import ages
 from nodeyard.apiserver.kinds.columns import name_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
 from nodeyard.apiserver.kinds.validation import IMMUTABLE, faults_at, path_segment_faults
 from nodeyard.apiserver.resources import Column
-from nodeyard.kube import ages, meta
+from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, invalid, required
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import qualified_name_faults

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from nodeyard.apiserver import ages
 from nodeyard.apiserver.kinds.columns import AGE, NAME, NONE, age_of, name_of, spec_of, status_of, text_column
-from nodeyard.kube import ages
 from nodeyard.kube.json import Json, Object
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver import ages
 from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
@@ -25,7 +26,7 @@ from nodeyard.apiserver.kinds.workloads.cron_schedule import is_time_zone, sched
 from nodeyard.apiserver.kinds.workloads.job import job_template_errors
 from nodeyard.apiserver.kinds.workloads.workload import Workload
 from nodeyard.apiserver.resources import Column
-from nodeyard.kube import ages, meta
+from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, invalid, required
 from nodeyard.kube.json import Json, Object
 

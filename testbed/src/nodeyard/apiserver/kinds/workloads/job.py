@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver import ages
 from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
@@ -29,7 +30,7 @@ from nodeyard.apiserver.kinds.validation import (
     unsupported,
 )
 from nodeyard.apiserver.kinds.workloads.workload import Workload, mismatch_errors
-from nodeyard.kube import ages, meta
+from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, invalid, key, required
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import SelectorError, object_errors

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from nodeyard.client.errors import TransportTimeout, Withheld
-from nodeyard.client.in_process import InProcessTransport
 from nodeyard.client.transport import Request
 from nodeyard.process.clock import VirtualClock
+from nodeyard.sim.in_process import InProcessTransport
 
 WATCH = Request("GET", "/w", idle_timeout=60)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.kube.jsonpath import JsonPath, JsonPathError
+from nodeyard.apiserver.jsonpath import JsonPath, JsonPathError
 
 OBJECT = {
     "metadata": {"name": "a", "labels": {"app.example/tier": "web"}},

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nodeyard.kube.ages import age, human_duration
+from nodeyard.apiserver.ages import age, human_duration
 
 
 @pytest.mark.parametrize(
