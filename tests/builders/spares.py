@@ -14,7 +14,7 @@ from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.record import Record, digest_of, encode
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplate
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.kube.drain import is_workload
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE

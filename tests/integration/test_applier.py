@@ -11,7 +11,7 @@ from nodeyard.apply.outcome import Result
 from nodeyard.apply.recorder import Recorder
 from nodeyard.apply.status import StatusWriter
 from nodeyard.client.api import Client
-from nodeyard.client.decoding import WatchEvent
+from nodeyard.client.decoder import WatchEvent
 from nodeyard.client.errors import Conflict
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config

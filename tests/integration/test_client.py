@@ -7,7 +7,7 @@ import pytest
 
 from nodeyard.client import errors
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
-from nodeyard.client.decoding import Bookmark, WatchEvent
+from nodeyard.client.decoder import Bookmark, WatchEvent
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS

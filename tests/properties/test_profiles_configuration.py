@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nodeyard.capabilities.profiles.planning.configuration import cpusets
+from nodeyard.capabilities.profiles.planning.configuration.drop_ins import render
 from nodeyard.capabilities.profiles.planning.configuration.ini import check
 from nodeyard.capabilities.profiles.planning.configuration.objects import config_object
-from nodeyard.capabilities.profiles.planning.configuration.rendering import render
 from nodeyard.capabilities.profiles.planning.configuration.validation import validate_profile
 from nodeyard.capabilities.profiles.snapshot import Profile
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.kinds import decoding, protobuf, table
+from nodeyard.apiserver.kinds import go_struct, protobuf, table
 from nodeyard.apiserver.request_body import PROTOBUF
 from nodeyard.testing import ControlPlane, generate_protobuf_table, versions
 from nodeyard.testing.session import JSON, Response, Session
@@ -97,7 +97,7 @@ def in_go(obj: dict[str, Any]) -> dict[str, Any]:
     group, _, version = obj["apiVersion"].rpartition("/")
     definition = table.definition_of(group, version, obj["kind"])
     assert definition is not None
-    decoded = decoding.decode(definition, obj)
+    decoded = go_struct.decode(definition, obj)
     assert decoded.unknown == []
     return decoded.object
 

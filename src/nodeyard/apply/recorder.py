@@ -26,7 +26,7 @@ import msgspec
 
 from nodeyard.apply.retry import RETRY_POLICY
 from nodeyard.client.api import Client
-from nodeyard.client.decoding import Partial
+from nodeyard.client.decoder import Partial
 from nodeyard.client.errors import AlreadyExists, ClientError, NotFound
 from nodeyard.client.resources import EVENTS
 from nodeyard.kube.json import Object

@@ -21,7 +21,7 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Classified, Result, Retry, done, ended
 from nodeyard.apply.retry import RETRY_POLICY
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
-from nodeyard.client.decoding import decode_as
+from nodeyard.client.decoder import decode_as
 from nodeyard.client.errors import ClientError, NotFound
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import REQUEST_SECONDS, Hold, Request, Response, Transport

@@ -7,7 +7,7 @@ All its exceptions are in `errors`.
 """
 
 from nodeyard.client.api import Client
-from nodeyard.client.decoding import Bookmark, Malformed, WatchEvent
+from nodeyard.client.decoder import Bookmark, Malformed, WatchEvent
 from nodeyard.client.errors import (
     AdmissionDenied,
     AlreadyExists,

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from nodeyard.client.bodies import ERROR_BYTES, LineFramer, TooLarge, read_all
-from nodeyard.client.decoding import Bookmark, EventDecoder, Malformed, Page, WatchEvent, decode_as, decode_page
+from nodeyard.client.decoder import Bookmark, EventDecoder, Malformed, Page, WatchEvent, decode_as, decode_page
 from nodeyard.client.discovery import Catalog, discover
 from nodeyard.client.errors import ApiError, ClientError, Expired, TransportError, error_from_answer
 from nodeyard.client.resources import PODS, Resource

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nodeyard.client.decoding import decode_as
+from nodeyard.client.decoder import decode_as
 from nodeyard.client.errors import ClientError, NotFound, error_from_answer
 from nodeyard.client.resources import Resource, untyped
 from nodeyard.client.transport import Request, Transport

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import Action, ObjectRef, Plan, Planned

@@ -21,10 +21,10 @@ again with the answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -40,6 +40,9 @@ Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 TIMEOUT_SECONDS: Final = 5
 MAX_TIMEOUT_SECONDS: Final = 30
 FORBIDDEN_CODE: Final = 403
+INVALID_CODE: Final = 422
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class User(NullableStruct, frozen=True):
@@ -190,6 +193,31 @@ def denied(message: str, *, code: int = FORBIDDEN_CODE, reason: str = "Forbidden
 def patched(object: Object, *warnings: str) -> AdmissionResponse:
     """Allow with this object. It must be a new value; the reviewed object is never changed in place."""
     return AdmissionResponse(True, warnings=warnings, object=object)
+
+
+def decode(obj: Object | None, kind: type[StructT]) -> StructT | None:
+    """Decode an object; None if it does not decode. The plan then reports it as blocked, with the error."""
+    try:
+        return None if obj is None else msgspec.convert(obj, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def invalid(faults: Iterable[str]) -> AdmissionResponse:
+    return denied("; ".join(faults), code=INVALID_CODE, reason="Invalid")
+
+
+def warn_existing(fault: str) -> str:
+    """Return the warning about an existing fault, which must not block other changes of the object."""
+    return f"{fault}; allowed because it was already so before this change"
+
+
+def ratchet(fresh: Sequence[str], standing: Iterable[str], warnings: Iterable[str] = ()) -> AdmissionResponse:
+    """Deny if the change introduces faults (`fresh`); else allow, with a warning per existing fault (`standing`).
+
+    This is ratcheting validation, as of CRDs: a fault that was there before must not block other changes.
+    """
+    return invalid(fresh) if fresh else allowed(*map(warn_existing, standing), *warnings)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.kube.object_key import Key, identity_of, is_at_least
 from nodeyard.kube.selectors import LabelSelector
 

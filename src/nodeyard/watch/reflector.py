@@ -25,7 +25,7 @@ from random import Random
 from typing import Any, Final, Generic, TypeVar
 
 from nodeyard.client.api import Client, Event
-from nodeyard.client.decoding import Bookmark, Malformed, WatchEvent
+from nodeyard.client.decoder import Bookmark, Malformed, WatchEvent
 from nodeyard.client.errors import (
     ApiError,
     BadRequest,

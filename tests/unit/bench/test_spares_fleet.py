@@ -8,7 +8,7 @@ from bench.spares_fleet import newcomer, spare, template
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.snapshot import is_spare
-from nodeyard.client.decoding import decode_as
+from nodeyard.client.decoder import decode_as
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node
 

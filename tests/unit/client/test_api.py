@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
-from nodeyard.client.decoding import Bookmark, Malformed, WatchEvent
+from nodeyard.client.decoder import Bookmark, Malformed, WatchEvent
 from nodeyard.client.errors import Conflict, Expired, NotFound, ServerError, TransportError
 from nodeyard.client.resources import LEASES, NODES, PODS
 from nodeyard.client.transport import Response, Stream

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.crds.defaults import default
-from nodeyard.apiserver.kinds.decoding import decode
+from nodeyard.apiserver.kinds.go_struct import decode
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.embedded import CoercionError

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.kube.objects import Node
 from nodeyard.runtime.capability import Aggregate
 from nodeyard.watch.cache import Cache

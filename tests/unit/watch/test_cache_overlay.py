@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.kube.objects import Node
 from nodeyard.kube.selectors import parse_labels
 from nodeyard.watch.cache import Cache, Selection

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning.matching import Match, PoolIndex, PoolOffer
+from nodeyard.capabilities.pools.planning.pool_index import Match, PoolIndex, PoolOffer
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, LatticeService
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition, Namespace, Node, NullableStruct, ObjectMeta, PlainStruct, Pod, Slice

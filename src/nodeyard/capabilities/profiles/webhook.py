@@ -20,8 +20,16 @@ from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import ProfileService
 from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decode, ratchet
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Operation, Webhook, WebhookRule, allowed
+from nodeyard.runtime.webhooks import (
+    AdmissionRequest,
+    AdmissionResponse,
+    Operation,
+    Webhook,
+    WebhookRule,
+    allowed,
+    decode,
+    ratchet,
+)
 
 _ALL: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE", "DELETE")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.types import NodeTemplate
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE, POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 

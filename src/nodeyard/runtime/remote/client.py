@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from nodeyard.client.api import Client, Event
-from nodeyard.client.decoding import Bookmark, Malformed, Page, WatchEvent
+from nodeyard.client.decoder import Bookmark, Malformed, Page, WatchEvent
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.errors import (
     ApiError,

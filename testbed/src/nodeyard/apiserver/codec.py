@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.crds.defaults import default as schema_default
-from nodeyard.apiserver.kinds.decoding import MalformedError, decode
+from nodeyard.apiserver.kinds.go_struct import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.scale import count_faults

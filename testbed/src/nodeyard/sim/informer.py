@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from nodeyard.client.api import Client
-from nodeyard.client.decoding import Bookmark, Malformed
+from nodeyard.client.decoder import Bookmark, Malformed
 from nodeyard.client.errors import ClientError, Expired
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object

@@ -10,7 +10,7 @@ from nodeyard.apiserver import errors, metadata
 from nodeyard.apiserver.admission.attributes import Attributes, Operation
 from nodeyard.apiserver.admission.plugins import Priority
 from nodeyard.apiserver.kinds.catalogue import resources
-from nodeyard.apiserver.kinds.decoding import MalformedError, decode
+from nodeyard.apiserver.kinds.go_struct import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
 from nodeyard.apiserver.resources import Resource
 from nodeyard.apiserver.transport import User

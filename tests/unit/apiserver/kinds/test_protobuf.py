@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.kinds import decoding, protobuf, table
+from nodeyard.apiserver.kinds import go_struct, protobuf, table
 from nodeyard.apiserver.kinds.protobuf import ContentError, EnvelopeError, Kind, decode
 
 from ....builders.protobuf import MAGIC, Sample, envelope, field, samples, tag
@@ -46,7 +46,7 @@ def in_go(obj: dict[str, Any]) -> dict[str, Any]:
     """The object as its Go type has it."""
     group, _, version = obj["apiVersion"].rpartition("/")
     definition = table.definition_of(group, version, obj["kind"]) or f"{META}{obj['kind']}"
-    decoded = decoding.decode(definition, obj)
+    decoded = go_struct.decode(definition, obj)
     assert decoded.unknown == []
     return decoded.object
 

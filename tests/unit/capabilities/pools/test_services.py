@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.builders.pools import NOW, service
 
-from nodeyard.capabilities.pools.planning.matching import PoolOffer
+from nodeyard.capabilities.pools.planning.pool_index import PoolOffer
 from nodeyard.capabilities.pools.planning.services import plan_services
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.report.services import service_status, status_services, wire

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.planning.configuration.drop_ins import render
 from nodeyard.capabilities.profiles.planning.configuration.objects import config_object
-from nodeyard.capabilities.profiles.planning.configuration.rendering import render
 from nodeyard.capabilities.profiles.snapshot import Profile
 from nodeyard.plan.model import ObjectRef
 

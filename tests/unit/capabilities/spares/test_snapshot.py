@@ -11,7 +11,7 @@ import pytest
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.collect import collect, needs_pods
 from nodeyard.capabilities.spares.controller import SPARES
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.kube.objects import Pod
 
 from ....builders.spares import NOW, node, owned, pod, spare, template, unread

@@ -26,8 +26,15 @@ from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, release
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import invalid, warn_existing
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied, patched
+from nodeyard.runtime.webhooks import (
+    AdmissionRequest,
+    AdmissionResponse,
+    allowed,
+    denied,
+    invalid,
+    patched,
+    warn_existing,
+)
 
 
 def review(review: AdmissionRequest, view: View) -> AdmissionResponse:

@@ -11,8 +11,7 @@ from nodeyard.capabilities.affinity.planning.containment import compiled, is_in_
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.kube.names import label_value_faults
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decode, ratchet
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, decode, denied, ratchet
 
 
 def review_class(review: AdmissionRequest, view: View) -> AdmissionResponse:

@@ -22,8 +22,7 @@ from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.capabilities.affinity.validation import declaration_faults
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decode, ratchet
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, decode, denied, ratchet
 
 
 def review(review: AdmissionRequest, view: View) -> AdmissionResponse:

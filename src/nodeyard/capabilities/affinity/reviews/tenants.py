@@ -45,8 +45,17 @@ from nodeyard.capabilities.affinity.planning.inheritance import (
 from nodeyard.capabilities.affinity.planning.values import host_faults
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decode, ratchet
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Found, Lookup, Missing, allowed, denied
+from nodeyard.runtime.webhooks import (
+    AdmissionRequest,
+    AdmissionResponse,
+    Found,
+    Lookup,
+    Missing,
+    allowed,
+    decode,
+    denied,
+    ratchet,
+)
 
 _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"
 """Deletes the contents of a terminating namespace; the finalizer keeps what is in use."""

@@ -18,8 +18,7 @@ from nodeyard.capabilities.affinity.planning.placement import Decision, place
 from nodeyard.capabilities.affinity.reviews.pods import labels_due, lineage_of, our_labels, subject_of
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import invalid
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Lookup, allowed
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Lookup, allowed, invalid
 
 _CONSEQUENCES: Final = {
     Decision.DENIED: "its pods will be denied",

@@ -14,7 +14,7 @@ from nodeyard.capabilities.pools.messages.changes import (
 )
 from nodeyard.capabilities.pools.planning import generation, templates
 from nodeyard.capabilities.pools.planning.machine_state import control_plane_infrastructure, is_initialized, replicas
-from nodeyard.capabilities.pools.planning.rolling import replacement
+from nodeyard.capabilities.pools.planning.rollout import replacement
 from nodeyard.capabilities.pools.planning.server_side_apply import apply, changes, generation_group
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.kube import meta

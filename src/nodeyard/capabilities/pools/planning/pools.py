@@ -20,7 +20,7 @@ from nodeyard.capabilities.pools.messages.blocks import (
 )
 from nodeyard.capabilities.pools.messages.changes import PoolAdopted, PoolCreated, PoolRolled, PoolUpdated
 from nodeyard.capabilities.pools.messages.removals import DeploymentDeleting
-from nodeyard.capabilities.pools.planning import generation, replicas, rolling, templates
+from nodeyard.capabilities.pools.planning import generation, replicas, rollout, templates
 from nodeyard.capabilities.pools.planning.deployment_lookup import DeploymentLookup, is_adopted
 from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of
 from nodeyard.capabilities.pools.planning.removals import cancel_removal
@@ -196,7 +196,7 @@ def _update(
 ) -> None:
     lc = snapshot.cluster
     changed = changes(live, body, keeping=(replicas.FIELD,))
-    disruption, disrupts, why = rolling.replacement(changed, nodes_of(snapshot, pool.lookup.name))
+    disruption, disrupts, why = rollout.replacement(changed, nodes_of(snapshot, pool.lookup.name))
     message: Message
     if why:
         message = PoolRolled(pool=pool.id, nodes=len(disrupts), why=why)
@@ -213,7 +213,7 @@ def _update(
         disrupts=disrupts,
         after=after,
         changed=changed,
-        group=_class_edit_group(snapshot, pool) if rolling.MACHINE in why else generation_group(lc),
+        group=_class_edit_group(snapshot, pool) if rollout.MACHINE in why else generation_group(lc),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.pools.messages.placement import Placed
-from nodeyard.capabilities.pools.planning.matching import PoolOffer
+from nodeyard.capabilities.pools.planning.pool_index import PoolOffer
 from nodeyard.capabilities.pools.planning.services import placement_state, service_ref
 from nodeyard.capabilities.pools.report.conditions import condition
 from nodeyard.capabilities.pools.snapshot import ServicesSnapshot

@@ -33,7 +33,7 @@ from nodeyard.capabilities.pools.planning.machine_state import (
     replicas,
 )
 from nodeyard.capabilities.pools.planning.pools import Pool
-from nodeyard.capabilities.pools.planning.rolling import has_outdated
+from nodeyard.capabilities.pools.planning.rollout import has_outdated
 from nodeyard.capabilities.pools.reasons import (
     DRAIN_REASONS,
     POOL_CHANGES,

@@ -33,8 +33,8 @@ from nodeyard.capabilities.profiles.messages.faults import (
 )
 from nodeyard.capabilities.profiles.messages.states import Pinned
 from nodeyard.capabilities.profiles.planning.builder import NO_GROUP, ApprovalGroup, PlanBuilder, ref_to
+from nodeyard.capabilities.profiles.planning.configuration.drop_ins import PROFILE, Rendered, files_of, hash_of, render
 from nodeyard.capabilities.profiles.planning.configuration.objects import SECRET, config_object
-from nodeyard.capabilities.profiles.planning.configuration.rendering import PROFILE, Rendered, files_of, hash_of, render
 from nodeyard.capabilities.profiles.planning.inheritance import Effective, effective_spec
 from nodeyard.capabilities.profiles.planning.objects import (
     custom_config,

@@ -10,7 +10,7 @@ from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.messages.faults import ServiceInvalid
 from nodeyard.capabilities.profiles.messages.states import Reconciled, RollingOut
 from nodeyard.capabilities.profiles.planning.configuration import validation
-from nodeyard.capabilities.profiles.planning.configuration.rendering import profile_hash
+from nodeyard.capabilities.profiles.planning.configuration.drop_ins import profile_hash
 from nodeyard.capabilities.profiles.planning.configuration.validation import ValidationResult
 from nodeyard.capabilities.profiles.planning.profiles import config_message, rollout_message
 from nodeyard.capabilities.profiles.planning.services import role_ref

@@ -26,8 +26,7 @@ from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.kube.json import json_equal
 from nodeyard.kube.names import subdomain_faults
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decode, ratchet
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, decode, ratchet
 
 _COMPUTES: Final = watched.kind_name(names.NOVA_API_VERSION, names.COMPUTE_KIND)
 _Choosing = OpenStackDataPlaneNode | OpenStackDataPlaneRole

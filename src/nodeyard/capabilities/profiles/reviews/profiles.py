@@ -19,8 +19,7 @@ from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.client.resources import SECRETS
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import ratchet
-from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied, ratchet
 from nodeyard.watch.reflector import FORBIDDEN
 
 _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"

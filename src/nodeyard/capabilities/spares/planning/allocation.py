@@ -30,7 +30,7 @@ from nodeyard.capabilities.spares.planning.releases import choose_surplus, detac
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import owner_elsewhere
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoder import Malformed
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import FieldChange
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from nodeyard.apiserver.kinds import decoding, wire
+from nodeyard.apiserver.kinds import go_struct, wire
 from nodeyard.apiserver.kinds.table import definition_of, struct_name
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.timestamps import format_rfc3339, format_rfc3339_micro
@@ -92,7 +92,7 @@ def decode(body: bytes, endpoint: Kind) -> Object:
         raise ContentError(kind, f'no kind "{kind.kind}" is registered for version "{kind.api_version}" {scheme}')
     try:
         obj = {"apiVersion": kind.api_version, "kind": kind.kind, **_message(definition).read(raw, 0)}
-        return decoding.decode(definition, obj).object
+        return go_struct.decode(definition, obj).object
     except ValueError as fault:
         raise ContentError(kind, str(fault)) from fault
 

@@ -6,7 +6,7 @@ import base64
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.planning.configuration.rendering import Rendered
+from nodeyard.capabilities.profiles.planning.configuration.drop_ins import Rendered
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
 from nodeyard.kube.json import Object

@@ -1,4 +1,4 @@
-"""Render the drop-in files of a service on a node, and their hash.
+"""Drop-in files of a service on a node, and their hash.
 
     01-nova-defaults.conf     configuration of the node or its role (`nova.customServiceConfig`)
     02-nova-profile.conf      configuration of the profile

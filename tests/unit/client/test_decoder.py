@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.builders.nested_json import with_nested
 
-from nodeyard.client.decoding import Bookmark, EventDecoder, Malformed, Partial, WatchEvent, decode_page
+from nodeyard.client.decoder import Bookmark, EventDecoder, Malformed, Partial, WatchEvent, decode_page
 from nodeyard.client.errors import Expired
 from nodeyard.kube.json_depth import TOO_DEEP
 

@@ -16,7 +16,7 @@ from nodeyard.capabilities.pools.messages.placement import (
     PoolEmpty,
     TaintNotTolerated,
 )
-from nodeyard.capabilities.pools.planning.matching import PoolIndex, PoolOffer
+from nodeyard.capabilities.pools.planning.pool_index import PoolIndex, PoolOffer
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import PoolTaint
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.capabilities.profiles.planning.configuration.ini import EMPTY
-from nodeyard.capabilities.profiles.planning.configuration.rendering import (
+from nodeyard.capabilities.profiles.planning.configuration.drop_ins import (
     MOST_BYTES,
     Rendered,
     hash_of,
     profile_hash,
     render,
 )
+from nodeyard.capabilities.profiles.planning.configuration.ini import EMPTY
 from nodeyard.capabilities.profiles.snapshot import Profile
 
 from ....builders.profiles import DPDK, NEUTRON, NODE, NOVA, SHARED

@@ -1,4 +1,4 @@
-"""Decides which changes replace machines: a version or a template reference. Other changes are in place."""
+"""Rollout of machines: a version or a template reference replaces them; other changes are in place."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.kinds.decoding import MalformedError, decode, zero
+from nodeyard.apiserver.kinds.go_struct import MalformedError, decode, zero
 from nodeyard.apiserver.kinds.table import definition_of, definitions
 from nodeyard.kube.json import Json
 

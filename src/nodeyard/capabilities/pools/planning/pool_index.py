@@ -1,10 +1,10 @@
-"""Matches services with pools.
+"""Index of pools by labels and taints, which matches services with pools.
 
 A pool matches if it has every label of the nodeSelector and every NoSchedule or NoExecute taint is tolerated, by the
 rules of Kubernetes. Reasons are checked in the order labels, taints, state: a pool is reported as empty or not ready
 only if it would match otherwise, so that the reason is worth acting on.
 
-Pools are indexed by labels and taints: many services meet many pools.
+Many services meet many pools, hence the index.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decoding of objects, list pages and watch events into the caller's type.
+"""Decoder of objects, list pages and watch events into the caller's type.
 
 An object that does not fit the type becomes `Malformed`, with its metadata: it affects its own key, never the list or
 the stream.
