@@ -33,6 +33,7 @@ DEFINITION = {
         ],
     },
 }
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MERGE = "application/merge-patch+json"
 HEAD = b"apiVersion: x.io/v1\nkind: Thing\nmetadata: {name: a}\n"
 KEYS = 20_000
@@ -43,7 +44,7 @@ FLAT = HEAD + b"spec:\n" + b"".join(b"  k%05d: 1\n" % number for number in range
 async def server():
     server = Server()
     await server.start()
-    await server.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION)
+    await server.call("POST", DEFINITIONS, DEFINITION)
     await server.idle()
     yield server
     await server.stop()
@@ -152,3 +153,28 @@ async def test_a_deep_object_cannot_be_made_in_steps(server):
     answer = await ask(server, "PATCH", f"{THINGS}/a", json.dumps([operation]).encode(), "application/json-patch+json")
 
     assert answer.status == 400
+
+
+async def test_what_a_deleted_definition_compiled_is_freed_without_the_garbage_collector(server):
+    """`nodeyard apiserver` freezes what has survived a collection."""
+    ruled = {"apiVersion": "x.io/v1", "kind": "Ruled", "metadata": {"name": "a"}, "a1": 9}
+    objects = []
+    gc.collect()
+    gc.disable()
+    try:
+        for minimum in range(4):
+            rule = {"x-kubernetes-validations": [{"rule": f"self > {minimum}"}]}
+            properties = {f"a{number}": {"type": "integer", **rule} for number in range(200)}
+            schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+            definition = {**DEFINITION, "metadata": {"name": "ruleds.x.io"}, "spec": {**DEFINITION["spec"]}}
+            definition["spec"]["names"] = {"plural": "ruleds", "kind": "Ruled"}
+            definition["spec"]["versions"] = [{**DEFINITION["spec"]["versions"][0], "schema": schema}]
+            await server.call("POST", DEFINITIONS, definition)
+            await server.call("POST", "/apis/x.io/v1/ruleds", ruled)
+            await server.call("DELETE", f"{DEFINITIONS}/ruleds.x.io")
+            await server.idle()
+            objects.append(len(gc.get_objects()))
+    finally:
+        gc.enable()
+
+    assert objects[-1] - objects[1] < 500

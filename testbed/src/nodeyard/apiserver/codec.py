@@ -93,7 +93,7 @@ def validate(
         faults = validation.validate(typed.schema, obj, old)
     if typed.scale is not None:
         faults += count_faults(obj, typed.scale)
-    if typed.rules is None:
+    if not typed.rules:
         return faults
     blocked = validation.blocked_rules_error(faults)
     return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old, warnings, budget)

@@ -126,6 +126,10 @@ class Strategy:
         """Paths that a write to this endpoint does not change and so does not own."""
         return ()
 
+    def validation_cost(self, obj: Object) -> int:
+        """The cost of validation beyond the schema, in units of `cel.cost`; what is costly runs off the event loop."""
+        return 0
+
     def validate_create(self, obj: Object) -> list[FieldError]:
         return []
 

@@ -352,6 +352,8 @@ def _create_faults(context: RequestContext, obj: Object, budget: Budget | None) 
     resource = context.resource
     faults = metadata.create_faults(resource, obj)
     faults += codec.validate(resource, context.version, obj, None, context.warnings, budget=budget)
+    if budget is not None:
+        budget.spend_on_trial(resource.strategy.validation_cost(obj))
     return faults + resource.strategy.validate_create(obj)
 
 
@@ -361,7 +363,11 @@ def _update_faults(
     resource, strategy, is_status = context.resource, context.resource.strategy, subresource == "status"
     faults = metadata.update_faults(resource, new, old)
     faults += codec.validate(resource, context.version, new, old, context.warnings, is_status=is_status, budget=budget)
-    return faults + (strategy.validate_status(new, old) if is_status else strategy.validate_update(new, old))
+    if is_status:
+        return faults + strategy.validate_status(new, old)
+    if budget is not None:
+        budget.spend_on_trial(strategy.validation_cost(new))
+    return faults + strategy.validate_update(new, old)
 
 
 def _encoded(obj: Object) -> Encoded:

@@ -24,6 +24,8 @@ TRIAL: Final = 50_000
 """The budget of the expressions of one request on the event loop: about 20 ms."""
 _PER_CHARACTER: Final = 5
 """The cost of compiling one character."""
+_PER_SOURCE: Final = 200
+"""The cost of compiling the shortest expression."""
 _CHARACTERS_BITS: Final = 4
 """One unit pays for 16 characters."""
 
@@ -75,12 +77,19 @@ class Budget:
         if self.left < 0:
             raise CostExceeded
 
-    def spend_on_compiling(self, sources: Iterable[str]) -> None:
-        """Charge the compilation of these sources, which only a trial budget pays for."""
+    def spend_on_trial(self, cost: int) -> None:
+        """Charge work beside the expressions, which only a trial budget pays for."""
         if self.is_trial:
-            self.remaining -= _PER_CHARACTER * sum(map(len, sources))
+            self.remaining -= cost
             if self.remaining < 0:
                 raise CostlyError
+
+    def spend_on_compiling(self, sources: Iterable[str]) -> None:
+        self.spend_on_trial(sum(compilation_cost(source) for source in sources if source))
+
+
+def compilation_cost(source: str) -> int:
+    return _PER_SOURCE + _PER_CHARACTER * len(source)
 
 
 def call_cost(name: str, parameters: Sequence[Type]) -> Cost | None:

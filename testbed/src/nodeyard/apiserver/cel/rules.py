@@ -38,13 +38,24 @@ class _Node:
 
 
 class CompiledRules:
-    """The rules of a kind; evaluation is free if there are none."""
+    """The rules of a schema; evaluation is free if there are none."""
 
-    def __init__(self, root: _Node | None) -> None:
+    def __init__(self, schema: Schema, root: _Node | None) -> None:
+        self.schema = schema
         self._root = root
 
     def __bool__(self) -> bool:
         return self._root is not None
+
+    def __del__(self) -> None:
+        """Break the cycles of the schema: the checks that are compiled at its nodes refer to these nodes."""
+        nodes = [self.schema]
+        while nodes:
+            node = nodes.pop()
+            node.compiled.clear()
+            nodes += node.properties.values()
+            nodes += [each for each in (node.additional, node.items, node.not_) if each is not None]
+            nodes += (*node.all_of, *node.any_of, *node.one_of)
 
     def evaluate(
         self, obj: Object, old: Object | None, warnings: list[str] | None = None, budget: Budget | None = None
@@ -70,7 +81,7 @@ def compile_rules(schema: Schema, path: str = ROOT) -> tuple[CompiledRules, list
     """
     compiler = _Compiler()
     root = compiler.visit(_Place(schema, path, is_root=True))
-    return CompiledRules(root), compiler.errors
+    return CompiledRules(schema, root), compiler.errors
 
 
 def rule_faults(root: str = ROOT) -> Callable[[Object, str, str | None], list[FieldError]]:

@@ -12,11 +12,11 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from nodeyard.apiserver.crds.names import NameCheck, check_names
 from nodeyard.apiserver.crds.reprune import Reprune, repruner
-from nodeyard.apiserver.crds.resource import resource_of
+from nodeyard.apiserver.crds.resource import compile_ahead, resource_of
 from nodeyard.apiserver.crds.strategy import CLEANUP
 from nodeyard.apiserver.deletion import Deleter
 from nodeyard.apiserver.errors import ApiError
@@ -47,10 +47,20 @@ class Host(Protocol):
     async def call(self, method: str, url: str, body: Json = None) -> Json: ...
 
 
+class _Names(NamedTuple):
+    """The names of a definition in its spec and its status."""
+
+    wanted: Object
+    accepted: Object
+    is_written: bool
+    """Whether the status has conditions."""
+
+
 class DefinitionController:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._generations: dict[str, int] = {}
+        self._names: dict[str, _Names] = {}
         self._pending: dict[str, None] = {}
         self._to_reprune: dict[GroupResource, deque[tuple[Reprune, list[Stored]]]] = {}
         """Objects that are still to be pruned by a changed schema."""
@@ -92,7 +102,12 @@ class DefinitionController:
             self._withdraw(definition)
             self._generations.pop(name, None)
             self._pending.pop(name, None)
+            self._names.pop(name, None)
         else:
+            status = definition.get("status") or {}
+            self._names[name] = _Names(
+                definition["spec"]["names"], status.get("acceptedNames") or {}, bool(status.get("conditions"))
+            )
             self._serve(definition, name)
             self._pending[name] = None
         self._pending |= dict.fromkeys(self._waiting())
@@ -100,9 +115,9 @@ class DefinitionController:
 
     def _waiting(self) -> Iterator[str]:
         """Yield the definitions that are not served: a change of another one may release the names they want."""
-        for stored in self._host.store.list(DEFINITIONS):
-            if stored.key.name not in self._generations:
-                yield stored.key.name
+        for name in self._names:
+            if name not in self._generations:
+                yield name
 
     def _on_instance(self, key: GroupResource, event: Event) -> None:
         """Reconcile a terminating definition after each deletion of an object, which may be the last one."""
@@ -168,6 +183,9 @@ class DefinitionController:
         if "deletionTimestamp" in definition["metadata"]:
             await self._clean_up(definition)
             return
+        if name not in self._generations:  # It may be served soon, and then from the loop.
+            with self._host.worker_thread.work() as work:
+                await work.run(True, partial(compile_ahead, definition))
         status = self._status(definition)
         if status != definition.get("status"):
             await self._host.call("PUT", f"{_URL}/{name}/status", {**definition, "status": status})
@@ -194,21 +212,15 @@ class DefinitionController:
         """Check whether the names that the definition wants are free in its group."""
         name = definition["metadata"]["name"]
         group = name.partition(".")[2]
-        others = (
-            self._accepted(stored.object())
-            for stored in self._host.store.list(DEFINITIONS)
-            if stored.key.name != name and stored.key.name.partition(".")[2] == group
-        )
+        others = (self._accepted(other) for other in self._names if other != name and other.partition(".")[2] == group)
         return check_names(
             definition["spec"]["names"], (definition.get("status") or {}).get("acceptedNames") or {}, others
         )
 
-    def _accepted(self, definition: Object) -> Object:
+    def _accepted(self, name: str) -> Object:
         """Return the accepted names; those of the spec if it is served and its status is not written yet."""
-        status = definition.get("status") or {}
-        is_unwritten = not status.get("conditions") and definition["metadata"]["name"] in self._generations
-        names: Object = definition["spec"]["names"] if is_unwritten else status.get("acceptedNames") or {}
-        return names
+        names = self._names[name]
+        return names.accepted if names.is_written or name not in self._generations else names.wanted
 
     async def _clean_up(self, definition: Object) -> None:
         """Delete the objects; when the last is gone, remove the cleanup finalizer."""

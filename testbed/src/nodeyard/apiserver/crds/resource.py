@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from hashlib import sha256
+from weakref import WeakValueDictionary
 
 from nodeyard.apiserver.cel import CompiledRules, compile_rules
+from nodeyard.apiserver.crds.defaults import default
 from nodeyard.apiserver.discovery import priority
 from nodeyard.apiserver.jsonpath import JsonPath
+from nodeyard.apiserver.managed_fields.type_shape import shape_of
 from nodeyard.apiserver.resources import Column, Resource, Scale, Strategy, Version
 from nodeyard.apiserver.responses import encode
 from nodeyard.apiserver.tables import AGE_COLUMN, NAME_COLUMN
-from nodeyard.apiserver.worker_thread import LARGE
 from nodeyard.kube.json import Json, Object, json_equal, with_whole_numbers
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.model import Schema
+from nodeyard.schema.validate import validate
 
-_CACHE_MAX = 16
-_cache: dict[bytes, tuple[Schema, CompiledRules]] = {}
-"""The large schemas compiled last, by digest."""
+_COSTLY = 8 * 1024
+"""Bytes of a schema above which it is not compiled again for every use."""
+_compiled: WeakValueDictionary[bytes, CompiledRules] = WeakValueDictionary()
+"""Costly schemas by digest, as long as they are served or were compiled last."""
+_compiled_last: list[CompiledRules] = []
 _ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -95,45 +100,48 @@ def resource_of(definition: Object) -> Resource:
 
 
 def compile_ahead(definition: Object) -> None:
-    """Compile the schemas of a validated definition into the cache that `resource_of` reads.
+    """Compile the costly schemas of a validated definition, where `resource_of` finds them.
 
-    Large definitions are validated beside the event loop, but served from the loop as soon as they are stored.
+    A definition may be validated beside the event loop, but it is served from the loop as soon as it is stored.
     """
-    for version in definition["spec"].get("versions") or ():
-        _compile((version.get("schema") or {}).get("openAPIV3Schema") or _ANYTHING)
+    schemas = [version["schema"]["openAPIV3Schema"] for version in definition["spec"]["versions"]]
+    if costly := [_compile(schema) for schema in schemas if len(encode(schema)) > _COSTLY]:
+        _compiled_last[:] = costly
 
 
-def _compile(openapi: Object) -> tuple[Schema, CompiledRules]:
+def _compile(openapi: Object) -> CompiledRules:
     raw = encode(openapi)
-    if len(raw) <= LARGE:
-        return _compiled(openapi)
+    if len(raw) <= _COSTLY:
+        return compile_rules(compile_schema(with_whole_numbers(openapi)))[0]
     key = sha256(raw).digest()
-    found = _cache.pop(key, None) or _compiled(openapi)
-    _cache[key] = found
-    while len(_cache) > _CACHE_MAX:
-        _cache.pop(next(iter(_cache)), None)
+    found = _compiled.get(key)
+    if found is None:
+        found = _compiled[key] = compile_rules(compile_schema(with_whole_numbers(openapi)))[0]
+        _compile_checks(found.schema)
     return found
 
 
-def _compiled(openapi: Object) -> tuple[Schema, CompiledRules]:
-    schema = compile_schema(with_whole_numbers(openapi))
-    return schema, compile_rules(schema)[0]
+def _compile_checks(schema: Schema) -> None:
+    """Compile what is compiled at first use: defaults, checks and field ownership."""
+    default(schema, {})
+    validate(schema, {})
+    shape_of(schema)
 
 
 def _version(spec: Object, given: Object) -> Version:
     openapi = (given.get("schema") or {}).get("openAPIV3Schema") or _ANYTHING
-    schema, rules = _compile(openapi)
+    rules = _compile(openapi)
     subresources = given.get("subresources") or {}
     return Version(
         name=given["name"],
-        schema=schema,
+        schema=rules.schema,
         openapi=openapi,
         served=bool(given.get("served")),
         columns=_columns(given.get("additionalPrinterColumns") or ()),
         has_status="status" in subresources,
         scale=_scale(subresources.get("scale")),
         deprecation=_deprecation(spec, given),
-        rules=rules or None,
+        rules=rules,
     )
 
 

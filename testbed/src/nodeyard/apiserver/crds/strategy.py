@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver.cel.cost import compilation_cost
 from nodeyard.apiserver.crds import validation
 from nodeyard.apiserver.crds.resource import compile_ahead
 from nodeyard.apiserver.kinds.columns import CREATED_AT, NAME, created_cells
@@ -13,6 +14,10 @@ from nodeyard.kube.json import Json, Object
 from nodeyard.kube.timestamps import format_rfc3339
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+_PER_NODE = 100
+"""The cost of validating and compiling a node of a schema."""
+_EXPRESSIONS = ("rule", "messageExpression")
 
 
 class CustomResourceDefinitionStrategy(WithStatus):
@@ -71,6 +76,9 @@ class CustomResourceDefinitionStrategy(WithStatus):
         marked = {**metadata, "deletionTimestamp": format_rfc3339(now), "finalizers": list(dict.fromkeys(finalizers))}
         return {**obj, "metadata": marked, "status": {**(obj.get("status") or {}), "conditions": conditions}}
 
+    def validation_cost(self, obj: Object) -> int:
+        return _schema_cost(obj["spec"].get("versions"))
+
     def validate_create(self, obj: Object) -> list[FieldError]:
         return validation.faults(obj) or _compiled(obj)
 
@@ -82,6 +90,19 @@ class CustomResourceDefinitionStrategy(WithStatus):
 
     def cells(self, obj: Object, now: datetime) -> list[Json]:
         return created_cells(obj)
+
+
+def _schema_cost(value: Json) -> int:
+    if isinstance(value, list):
+        return sum(map(_schema_cost, value))
+    if not isinstance(value, dict):
+        return 0
+    cost = _PER_NODE + sum(map(_schema_cost, value.values()))
+    if isinstance(pattern := value.get("pattern"), str):
+        cost += compilation_cost(pattern)
+    if isinstance(rules := value.get("x-kubernetes-validations"), list):
+        cost += sum(compilation_cost(rule[name]) for rule in rules for name in _EXPRESSIONS if rule.get(name))
+    return cost
 
 
 def _compiled(definition: Object) -> list[FieldError]:

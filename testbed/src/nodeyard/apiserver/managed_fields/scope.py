@@ -19,8 +19,6 @@ from nodeyard.schema.model import Schema
 
 ResetFields: TypeAlias = tuple[tuple[str, ...], ...]
 
-_shape = lru_cache(maxsize=512)(shape_of)
-
 
 @lru_cache(maxsize=512)
 def _fields(paths: ResetFields) -> FieldSet:
@@ -43,7 +41,7 @@ class Scope:
 
     @property
     def shape(self) -> Shape:
-        return _shape(self.schema)
+        return shape_of(self.schema)
 
     @property
     def reset_fields(self) -> FieldSet:

@@ -144,11 +144,14 @@ _OBJECT_META = Schema(
 
 def shape_of(schema: Schema) -> Shape:
     """Return the shape of a whole object. Custom resources have the metadata of every object."""
-    root = _Compiler().shape(schema, preserves=False)
-    metadata = schema.properties.get("metadata")
-    if metadata is None or "ownerReferences" not in metadata.properties:
-        root = replace(root, fields={**root.fields, **_object_fields()})
-    return root
+    known: Shape | None = schema.compiled.get("shape")
+    if known is None:
+        root = _Compiler().shape(schema, preserves=False)
+        metadata = schema.properties.get("metadata")
+        if metadata is None or "ownerReferences" not in metadata.properties:
+            root = replace(root, fields={**root.fields, **_object_fields()})
+        known = schema.compiled["shape"] = root
+    return known
 
 
 def _object_fields() -> dict[str, Shape]:
