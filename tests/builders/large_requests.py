@@ -22,6 +22,8 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 BODY = 3 * 1024 * 1024 - 4096
+RULES = 8000
+"""Rules of a large CRD."""
 STORED = 1400 * 1024
 """Bytes of an object that is small enough to be stored."""
 OWNED = 400 * 1024
@@ -347,6 +349,39 @@ def large_configuration() -> bytes:
     return encoded({"metadata": {"name": "large"}, "webhooks": webhooks})
 
 
+def many_rules(kind: str, count: int) -> bytes:
+    rules = {f"a{n}": {"type": "integer", "x-kubernetes-validations": [{"rule": f"self>{n}"}]} for n in range(count)}
+    return encoded(_definition(f"{kind}s", kind.capitalize(), {"type": "object", "properties": rules}))
+
+
+def defined() -> Iterator[Case]:
+    """Definitions whose schemas take long to check and compile, also small ones."""
+
+    def define(kind: str, schema: Json) -> Ask:
+        return sends("POST", CRDS, lambda: encoded(_definition(f"{kind}s", kind.capitalize(), schema)))
+
+    def first(kind: str) -> Ask:
+        return sends("POST", f"/apis/x.io/v1/{kind}s", lambda: thing("a", b"{}", kind.capitalize()))
+
+    part = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    patterns = {f"a{n}": {"type": "string", "pattern": f"^a{n}$"} for n in range(1200)}
+    yield Case("POST a CRD of 8,000 rules", sends("POST", CRDS, lambda: many_rules("numerous", RULES)))
+    yield Case("POST the first object", first("numerous"))
+    yield Case("PATCH its labels", patches(f"{CRDS}/numerouss.x.io", b'{"metadata":{"labels":{"a":"b"}}}'))
+    yield Case("POST a CRD of 60 KB with 800 rules", sends("POST", CRDS, lambda: many_rules("short", 800)))
+    yield Case("POST its first object", first("short"))
+    yield Case("POST a CRD of 60 KB with 1,200 patterns", define("textual", {"type": "object", "properties": patterns}))
+    parts = {f"a{n}": part for n in range(950)}
+    yield Case("POST a CRD of 60 KB with 1,900 nodes", define("broad", {"type": "object", "properties": parts}))
+    yield Case("POST an object of 1,900 nodes", first("broad"))
+    described = {**_OPEN, "description": "x" * 1_200_000}
+    definitions = [_definition(f"described{n}s", f"Described{n}", described) for n in range(60)]
+    yield Case(
+        "POST a small CRD beside large ones", define("plain", _OPEN), lambda server: fill(server, CRDS, definitions)
+    )
+    yield Case("DELETE a CRD of 8,000 rules", sends("DELETE", f"{CRDS}/numerouss.x.io"))
+
+
 def judged() -> Iterator[Case]:
     """Expressions of admission policies and webhooks that cost much, on large objects and on small ones."""
 
@@ -435,6 +470,7 @@ def deleted(count: int) -> Iterator[Case]:
 def cases(count: int = 5000, yaml_size: int = BODY) -> Iterator[Case]:
     """All of them; `count` is of how many objects many are."""
     yield from written(yaml_size)
+    yield from defined()
     yield from judged()
     yield from built_in()
     yield from patched()

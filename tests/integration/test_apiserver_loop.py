@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from ..builders.large_requests import cases, install
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from nodeyard.process import garbage_collection
+
+from ..builders.large_requests import RULES, cases, install, many_rules
 from ..builders.loop_turns import MeasuredServer, Turns
 
 LONGEST = 0.1
@@ -15,7 +29,7 @@ ATTEMPTS = 3
 
 def measure() -> dict[str, Turns]:
     turns: dict[str, Turns] = {}
-    with MeasuredServer() as server:
+    with garbage_collection.bounded(), MeasuredServer() as server:
         install(server)
         for case in cases(OBJECTS, YAML_SIZE):
             case.prepare(server)
@@ -34,3 +48,47 @@ def test_no_request_holds_the_event_loop_for_100_ms():
 
     assert {name: turns.own for name, turns in measured.items() if turns.own > LONGEST} == {}
     assert waits == {}
+
+
+COLLECTING = """
+import atexit, gc, json, time
+longest, started = 0.0, 0.0
+def measure(phase, info):
+    global longest, started
+    if phase == "start":
+        started = time.thread_time()
+    else:
+        longest = max(longest, time.thread_time() - started)
+gc.callbacks.append(measure)
+atexit.register(lambda: print(json.dumps([longest, gc.get_freeze_count() + len(gc.get_objects())])))
+from nodeyard.cli import main
+main()
+"""
+"""`nodeyard`, which prints at its end how long the longest garbage collection took and how many objects there are."""
+
+
+@contextmanager
+def collecting(kubeconfig: Path) -> Iterator[subprocess.Popen[str]]:
+    arguments = ["apiserver", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
+    process = subprocess.Popen([sys.executable, "-c", COLLECTING, *arguments], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def test_no_garbage_collection_takes_50_ms_however_many_expressions_are_compiled(tmp_path):
+    with collecting(tmp_path / "kubeconfig") as process:
+        client = Client(HttpTransport(load_config(tmp_path / "kubeconfig")))
+        for number in range(2):
+            await client.create(CUSTOM_RESOURCE_DEFINITIONS, json.loads(many_rules(f"numerous{number}", RULES)))
+        for number in range(50):
+            await client.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
+        await client.close()
+        process.send_signal(signal.SIGTERM)
+        longest, objects = json.loads(process.communicate(timeout=30)[0])
+
+    assert objects > 700_000
+    assert longest < 0.05

@@ -22,6 +22,7 @@ from nodeyard.apiserver.listener import Listener, serve
 from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.cli.failures import Failure
+from nodeyard.process import garbage_collection
 from nodeyard.process.certificates import Authority
 
 _HOSTS = ("localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc")
@@ -62,7 +63,8 @@ async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Ser
         try:
             host = _WILDCARDS.get(serving.bind, serving.bind)
             write_kubeconfig(kubeconfig, f"https://{_bracketed(host)}:{listener.port}", authority.pem, token)
-            yield server, listener
+            with garbage_collection.bounded():
+                yield server, listener
         finally:
             await listener.close()
     finally:
