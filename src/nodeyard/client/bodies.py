@@ -133,24 +133,28 @@ class Inflater:
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the decompressed pieces of a chunk, each decoded on demand."""
         while chunk:
-            piece = _inflate_at_most(self._decoder, chunk, PIECE_BYTES)
-            chunk = self._decoder.unconsumed_tail
+            if self._decoder.eof:  # A gzip stream may have several members.
+                self._decoder = zlib.decompressobj(_GZIP_WINDOW)
+            try:
+                piece = self._decoder.decompress(chunk, PIECE_BYTES)
+            except zlib.error as error:
+                raise Undecodable(f"the response is declared as gzip and is not: {error}") from None
+            chunk = self._decoder.unused_data if self._decoder.eof else self._decoder.unconsumed_tail
             if piece:
                 yield piece
 
+    def finish(self) -> None:
+        """Raise Undecodable if the stream has been cut off."""
+        if not self._decoder.eof:
+            raise Undecodable("the response is truncated gzip")
+
 
 def _inflate(body: bytes, most: int) -> bytes:
-    decoder = zlib.decompressobj(_GZIP_WINDOW)
-    plain = _inflate_at_most(decoder, body, most)
-    if decoder.unconsumed_tail:
-        raise TooLarge("the response", most)
-    if not decoder.eof:
-        raise Undecodable("the response is truncated gzip")
-    return plain
-
-
-def _inflate_at_most(decoder: zlib._Decompress, data: bytes, most: int) -> bytes:
-    try:
-        return decoder.decompress(data, most)
-    except zlib.error as error:
-        raise Undecodable(f"the response is declared as gzip and is not: {error}") from None
+    inflater, pieces, size = Inflater(), [], 0
+    for piece in inflater.pieces(body):
+        pieces.append(piece)
+        size += len(piece)
+        if size > most:
+            raise TooLarge("the response", most)
+    inflater.finish()
+    return b"".join(pieces)

@@ -545,6 +545,15 @@ async def test_answers_are_asked_for_as_they_are_and_read_though_they_come_compr
     assert asked == [["identity"], ["identity"]]
 
 
+async def test_all_members_of_a_compressed_answer_are_read():
+    members = gzip.compress(b'{"items":') + gzip.compress(b" []}")
+    async with serving(compressing(b"", squeezed=members)) as server, connected(server) as transport:
+        response = await transport.send(Request("GET", "/api/v1/nodes"))
+        async with transport.stream(Request("GET", "/api/v1/nodes")) as stream:
+            told = b"".join([chunk async for chunk in stream.chunks])
+    assert response.body == told == b'{"items": []}'
+
+
 async def test_an_answer_that_inflates_beyond_the_limit_is_refused():
     bomb = compressing(b"\0" * (8 << 20))
     async with serving(bomb) as server, connected(server, largest=1 << 20) as transport:
