@@ -6,7 +6,7 @@ the stream.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -18,8 +18,9 @@ T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
+_TYPES = get_args(EventType)
 # The server writes `type` first, so these lines are decoded in one step.
-_CHANGES = (b'{"type":"ADDED"', b'{"type":"MODIFIED"', b'{"type":"DELETED"')
+_CHANGES = tuple(b'{"type":"%s"' % type.encode() for type in _TYPES)
 
 
 class PartialMetadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -189,6 +190,8 @@ class EventDecoder(Generic[T]):
             return Bookmark(metadata.resource_version, annotations.get(INITIAL_EVENTS_END) == "true")
         if frame.type == "ERROR":
             raise error_from_status(_decode_status(frame.object))
+        if frame.type not in _TYPES:
+            raise msgspec.ValidationError("the type of the event is unknown")
         # Some proxies and aggregated API servers do not write `type` first.
         return self._decode(b'{"type":"%s","object":%s}' % (frame.type.encode(), bytes(frame.object)))
 

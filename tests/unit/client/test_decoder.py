@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from tests.builders.nested_json import with_nested
@@ -136,6 +138,13 @@ def test_an_object_nested_too_deeply_poisons_only_itself(order, view):
     assert isinstance(event, Malformed)
     assert (event.type, event.namespace, event.name, event.uid) == ("ADDED", "ns", "a", "u")
     assert event.error == TOO_DEEP
+
+
+@pytest.mark.parametrize("type", ["FOO", "", "added"])
+def test_an_event_of_an_unknown_type_is_no_event(type):
+    line = json.dumps({"type": type, "object": {"metadata": {"name": "a"}}}, separators=(",", ":")).encode()
+    with pytest.raises(msgspec.DecodeError, match="the type of the event is unknown"):
+        EventDecoder(View).decode(line)
 
 
 def test_a_torn_line_is_no_event():
