@@ -9,6 +9,7 @@ import pytest
 
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.watched import LeafPod
+from nodeyard.client import api
 from nodeyard.client.errors import Expired, Forbidden, TransportError
 from nodeyard.client.resources import NODES
 from nodeyard.client.transport import Response, Stream
@@ -105,6 +106,23 @@ async def test_so_are_pages_which_are_small(client, wire, said):
         await client.list(TREE_NODES)
 
     assert wire.asked[0]["limit"] == "100"
+
+
+@pytest.mark.parametrize(
+    ("items", "why"),
+    [
+        (b"{}," * 30_000 + b"{}", "has more than 10000 objects"),
+        (b"1," * 40_000 + b"1", "is not a list of objects"),
+        (b"[" * 40_000 + b"]" * 40_000, "is not a list of objects"),
+    ],
+    ids=["tiny", "numbers", "deep"],
+)
+async def test_a_page_of_countless_objects_is_refused_undecoded(client, wire, monkeypatch, items, why):
+    monkeypatch.setattr(api, "decode_page", lambda *_: pytest.fail("it is decoded"))
+    wire.answers = [(200, b'{"metadata":{},"items":[%s]}' % items)]
+
+    with pytest.raises(TransportError, match=why):
+        await client.list(TREE_NODES)
 
 
 async def test_what_the_caches_hold_is_looked_at_after_each_change(client, wire, memory_use):
