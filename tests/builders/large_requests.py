@@ -379,6 +379,11 @@ def defined() -> Iterator[Case]:
     yield Case(
         "POST a small CRD beside large ones", define("plain", _OPEN), lambda server: fill(server, CRDS, definitions)
     )
+    rival = json.loads(many_rules("rival", RULES // 2))
+    rival["spec"]["names"]["kind"] = "Short"
+    yield Case("POST a CRD whose kind is taken", sends("POST", CRDS, lambda: encoded(rival)))
+    other = sends("PATCH", f"{CRDS}/numerouss.x.io", lambda: b'{"metadata":{"labels":{"a":"c"}}}', MERGE)
+    yield Case("DELETE the CRD that has taken it", sends("DELETE", f"{CRDS}/shorts.x.io"), other)
     yield Case("DELETE a CRD of 8,000 rules", sends("DELETE", f"{CRDS}/numerouss.x.io"))
 
 
