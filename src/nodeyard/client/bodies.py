@@ -151,10 +151,11 @@ class Inflater:
 
 def _inflate(body: bytes, most: int) -> bytes:
     inflater, pieces, size = Inflater(), [], 0
-    for piece in inflater.pieces(body):
-        pieces.append(piece)
-        size += len(piece)
-        if size > most:
-            raise TooLarge("the response", most)
+    for start in range(0, len(body), PIECE_BYTES):
+        for piece in inflater.pieces(body[start : start + PIECE_BYTES]):
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                raise TooLarge("the response", most)
     inflater.finish()
     return b"".join(pieces)
