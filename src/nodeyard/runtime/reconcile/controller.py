@@ -10,7 +10,7 @@ a key connects to them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
@@ -53,6 +53,8 @@ from nodeyard.watch.subscription import EventHandlers
 
 # Events that are not written by then are lost; the lease is not kept from other replicas for their sake.
 DRAIN_SECONDS: Final = 5.0
+PUBLISH_SECONDS: Final = 0.5
+"""Shortest time between two publications."""
 
 _log = get_logger("controller")
 
@@ -85,6 +87,7 @@ class Controller:
         self._loop_inputs = LoopInputs()
         self._tasks: list[asyncio.Task[None]] = []
         self._ending: set[asyncio.Task[None]] = set()
+        self._unpublished = asyncio.Event()
         self._queue = WorkQueue(env.clock, window=settings.window, on_take=self._metrics.latency.observe)
         self._leadership = self._new_leadership()
         self._clusters = Clusters(
@@ -116,7 +119,7 @@ class Controller:
         self._reconciler = Reconciler(capability, self._tools(), settings)
         self._workers = Workers(self._queue, self._reconciler.reconcile, env.random)
         self._metrics.expose(lambda: self._queue.depth, lambda: float(self.fence.may_write()))
-        self._publish()
+        self._leadership.publish(self._publications(self._reconciler.observe_reason, {}))
         if self._leadership.held is not None:
             self._metrics.expose_held(lambda: self._leadership.held or 0)
 
@@ -196,7 +199,7 @@ class Controller:
             latency=self._latency,
             loop_inputs=self._loop_inputs,
             metrics_recorder=self._metrics_recorder,
-            publish=self._publish,
+            publish=self._unpublished.set,
             enqueue=self._enqueue,
             reservations=self.view.reservations,
             is_answered=lambda: self.view.is_answered,
@@ -223,6 +226,7 @@ class Controller:
             asyncio.create_task(self._recorder.run(), name=f"recorder {name}"),
             asyncio.create_task(self._resync_forever(), name=f"resync {name}"),
             asyncio.create_task(self._leadership.run(), name=f"leadership {name}"),
+            asyncio.create_task(self._publish_forever(), name=f"publish {name}"),
         ]
         if has_clusters:
             self._tasks.append(asyncio.create_task(self._clusters.run(), name=f"clusters {name}"))
@@ -327,15 +331,26 @@ class Controller:
 
     # leadership
 
-    def _publish(self) -> None:
-        """Publish the state of this process on its Leases. If keys are sharded, a held plan is on the Lease of its
-        key."""
-        limit, observe, held = self._settings.limit, self._reconciler.observe_reason, self._reconciler.held
+    async def _publish_forever(self) -> None:
+        """Publish changes of held plans and observe-only mode on the Leases.
+
+        One edit may change the held plans of thousands of keys, each publication counts all of them, and the next
+        renewal sends only the last.
+        """
+        while True:
+            await self._unpublished.wait()
+            self._unpublished.clear()
+            observe, held = self._reconciler.observe_reason, dict(self._reconciler.held)
+            self._leadership.publish(await self._plan_executor(partial(self._publications, observe, held)))
+            await self._env.clock.sleep(PUBLISH_SECONDS)
+
+    def _publications(self, observe: str, held: Mapping[Key, Plan]) -> Mapping[Key, str]:
+        """Return what to publish, by key. If keys are sharded, a held plan is on the Lease of its key."""
+        limit = self._settings.limit
         if self._leadership.held is None:
-            self._leadership.publish({WHOLE: publish(limit, observe, held.values()).encode()})
-            return
+            return {WHOLE: publish(limit, observe, held.values()).encode()}
         texts = {key: publish(limit, observe, (plan,)).encode() for key, plan in held.items()}
-        self._leadership.publish({**texts, WHOLE: publish(limit, observe, ()).encode()})
+        return {**texts, WHOLE: publish(limit, observe, ()).encode()}
 
     def on_acquired(self, key: Key | None) -> None:
         if key is None:
