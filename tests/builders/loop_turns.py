@@ -1,4 +1,4 @@
-"""The embedded server on an event loop that measures its own turns.
+"""The embedded server, and an operator, on an event loop that measures its own turns.
 
 A turn is what the loop does between two polls of its sockets: no other request is served meanwhile. It is measured in
 CPU time of the loop's thread, which other processes on a busy machine do not lengthen.
@@ -19,7 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.runtime.capability import Capability
 from nodeyard.testing.embedded import EmbeddedServer
+from nodeyard.testing.operators import Operator, Options
 
 _PIECE = 1 << 20
 _HEARTBEAT = 0.001
@@ -32,6 +35,8 @@ class Turns:
     own: float = 0.0
     wait: float = 0.0
     count: int = 0
+    total: float = 0.0
+    """All turns together."""
 
 
 class Selector(selectors.DefaultSelector):
@@ -49,6 +54,7 @@ class Selector(selectors.DefaultSelector):
         own, others = time.thread_time(), self._others()
         turns = self.turns
         turns.own = max(turns.own, own - self._own)
+        turns.total += own - self._own
         turns.wait = max(turns.wait, others - self._other)
         turns.count += 1
         self._other = others
@@ -109,3 +115,20 @@ class MeasuredServer(EmbeddedServer):
             return answer.status, last
         finally:
             connection.close()
+
+
+class MeasuredOperator(Operator):
+    """An operator with an administrator's rights, on a loop of a `Selector`."""
+
+    def __init__(self, server: EmbeddedServer, capability: Capability) -> None:
+        super().__init__(load_kubeconfig([server.kubeconfig]), capability, Options(identity="measured"))
+        self._loop.close()
+        self.selector = Selector()
+        self._loop = asyncio.SelectorEventLoop(self.selector)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="measured-operator", daemon=True)
+
+    def measure(self, work: Callable[[], None]) -> Turns:
+        """Do the work, which waits for what it causes; return the turns meanwhile."""
+        self.selector.reset()
+        work()
+        return self.selector.turns
