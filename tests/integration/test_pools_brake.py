@@ -78,6 +78,33 @@ def test_a_pool_that_is_taken_out_keeps_its_nodes_until_one_approval_drains_and_
     assert braked.count_events(name, NEEDS_APPROVAL) == 1
 
 
+def test_a_control_plane_keeps_its_members_until_scaling_it_down_is_approved_whatever_the_limit(
+    own_pools_env, operator
+):
+    operator(POOLS)
+    name = own_pools_env.cluster(own_pools_env.name("held"), controlPlane=3, workerPools={"a": pool(1)})
+    own_pools_env.wait_until_ready(name)
+
+    def members():
+        return own_pools_env.control_plane(name)["spec"]["replicas"]
+
+    own_pools_env.patch(f"{CLUSTERS}/{name}", {"spec": {"nodes": {"controlPlane": 1}}})
+
+    first = held(own_pools_env, name)
+    assert "held: 2 of " in own_pools_env.condition(name, "Ready")["message"]
+    own_pools_env.change_pools(name, a=pool(2))
+    own_pools_env.wait_for_nodes(name, "a", 2)
+    assert members() == 3
+    id = own_pools_env.wait_until(
+        lambda: (found := held(own_pools_env, name)) != first and found, "the next edit needs an approval of its own"
+    )
+
+    approve(own_pools_env, id)
+
+    own_pools_env.wait_until(lambda: members() == 1, "it is scaled")
+    own_pools_env.wait_until_ready(name)
+
+
 def test_a_cluster_that_is_deleted_keeps_its_machines_until_one_approval_takes_it_all(braked, elsewhere):
     name = with_two_pools(braked, pivot="Never")
     braked.set_kubeconfig(name, elsewhere.config)

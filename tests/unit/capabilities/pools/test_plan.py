@@ -10,6 +10,7 @@ from nodeyard.capabilities.pools.messages.blocks import AutoscalingIgnored, Clus
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.snapshot import Served, TemplateMeta, Workload
 from nodeyard.kube.objects import ObjectMeta
+from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption
 
 from ....builders.pool_objects import (
@@ -446,6 +447,13 @@ def test_a_control_plane_that_is_scaled_down_disturbs_the_nodes_that_it_loses_an
     found = action(with_control_plane(3, 1), "ControlPlaneScaled")
     assert (found.disruption, len(found.disrupts)) == (Disruption.DELETES, 2)
     assert found.facts.text() == ("Scales the control plane of c from 3 to 1, which deletes 2 control plane nodes")
+
+
+@pytest.mark.parametrize("given", [{}, {"version": "1.33.0"}], ids=["alone", "with a rollout"])
+def test_a_control_plane_that_is_scaled_down_waits_for_approval_whatever_the_limit(given):
+    held = brake(plan(with_control_plane(3, 1, **given), NOW).plan, Limit(nodes=100), 1000).held
+    assert [each.reason for each in held.actions] == ["ControlPlaneScaled"]
+    assert brake(plan(with_control_plane(1, 3), NOW).plan, Limit(nodes=100), 1000).held is None
 
 
 def test_a_control_plane_that_grows_disturbs_nothing_and_says_so():

@@ -106,6 +106,10 @@ def _control_plane(
     version: str,
     prerequisites: tuple[str, ...],
 ) -> None:
+    """Apply the control plane.
+
+    Scaling it down always needs an approval: few nodes are lost, but with them the failures that etcd survives.
+    """
     lc, live = snapshot.cluster, snapshot.management.control_plane
     current = ("", "") if live is None else control_plane_infrastructure(live)
     chosen = templates.choose(builder, lc, snapshot.management, template, current, prerequisites)
@@ -132,4 +136,5 @@ def _control_plane(
         after=(*prerequisites, chosen.action),
         changed=changed,
         group=generation_group(lc),
+        always_asks=wanted < number,
     )

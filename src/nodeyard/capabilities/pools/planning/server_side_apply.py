@@ -73,6 +73,7 @@ def apply(
     changed: tuple[FieldChange, ...] | None = None,
     force: bool = True,
     group: ApprovalGroup = NO_GROUP,
+    always_asks: bool = False,
 ) -> str:
     """Apply an object; return the action's id, empty if nothing changes. Pass `changed` if it is already computed."""
     if changed is None:
@@ -92,6 +93,7 @@ def apply(
         group_nodes=group.nodes,
         group_managed=group.managed,
         group_root=group.root,
+        always_asks=always_asks,
     )
 
 
