@@ -1,6 +1,7 @@
 """Managers on the embedded server in process, under virtual time."""
 
 import asyncio
+import dataclasses
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -25,6 +26,8 @@ class Tap:
         self.fail = lambda method, path: None
         self.before = None
         self.refuses_streams = False
+        self.silences = None
+        """A part of the path of the watches from which nothing arrives any more."""
         self.streams = []
 
     async def send(self, request):
@@ -42,7 +45,17 @@ class Tap:
         if self.refuses_streams:
             raise TransportError("no streams", may_have_run=False)
         self.streams.append(request.path)
-        return self._transport.stream(request)
+        return self._streaming(request)
+
+    @asynccontextmanager
+    async def _streaming(self, request):
+        async def heard():
+            async for chunk in stream.chunks:
+                if self.silences is None or self.silences not in request.path:
+                    yield chunk
+
+        async with self._transport.stream(request) as stream:
+            yield dataclasses.replace(stream, chunks=heard())
 
     async def close(self):
         await self._transport.close()

@@ -12,6 +12,7 @@ from nodeyard.client.resources import LEASES, NODES, untyped
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.runtime.capability import Watch
 from nodeyard.runtime.reconcile.plan_executor import ThreadPlanExecutor
+from nodeyard.watch.reflector import SILENT_SECONDS
 
 
 @pytest.fixture
@@ -236,6 +237,21 @@ async def test_a_watch_that_falls_silent_makes_readiness_fail_until_it_speaks_ag
         manager.tap.refuses_streams = False
         await clock.advance(120)
         assert health.ready["watches"]() == ""
+
+
+async def test_behind_a_watch_that_has_fallen_silent_a_root_is_read_before_nodes_are_written(world, clock):
+    await world.add_rule("a", "blue")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        manager.tap.silences = labels.RULES.plural
+        await world.client.patch(labels.RULES, "a", {"spec": {"team": "red"}})
+        # Longer than between two bookmarks, and not so long that the watch has been given up.
+        await clock.advance(SILENT_SECONDS + 1)
+        await world.add_nodes("a", "n1")
+        await clock.advance(1)
+        assert len([path for path in manager.tap.streams if labels.RULES.plural in path]) == 1
+        assert await world.teams() == {"n1": "red"}
+        assert len(manager.tap.written("/nodes/n1")) == 1, "it was never blue"
 
 
 async def test_capabilities_share_watches_and_connections_but_not_their_leases_and_faults(world, clock):
