@@ -120,7 +120,13 @@ def running(
         )  # fmt: skip
         deployments[name] = settled(with_replicas(stored(body), pool.replicas))
         machines += [
-            machine(f"{name}-{n}", name, node=f"{name}-{n}", spec={"version": version}, status={"phase": "Running"})
+            machine(
+                f"{name}-{n}",
+                name,
+                node=f"{name}-{n}",
+                spec={"clusterName": lc.name, "version": version},
+                status={"phase": "Running"},
+            )
             for n in range(pool.replicas)
         ]
     control_plane = stored(generation.control_plane(lc, made[0].name, made[0].kind, version))

@@ -18,6 +18,7 @@ from nodeyard.plan.brake import Limit
 from nodeyard.testing.embedded import EmbeddedServer
 
 NEEDS_APPROVAL = "NeedsApproval"
+OLD, NEW = "v1.34.0", "v1.35.0"
 
 
 @pytest.fixture
@@ -103,6 +104,33 @@ def test_a_control_plane_keeps_its_members_until_scaling_it_down_is_approved_wha
 
     own_pools_env.wait_until(lambda: members() == 1, "it is scaled")
     own_pools_env.wait_until_ready(name)
+
+
+def test_an_upgrade_is_counted_over_all_its_steps_and_goes_with_one_approval(own_pools_env, operator):
+    """No step exceeds the limit: the control plane and the pools follow one after the other, one node each."""
+    operator(POOLS, limit=Limit(nodes=2, percent=0))
+    node_class = own_pools_env.node_class(own_pools_env.name("class"), docker={"image": "kindest/node:one"})
+    pools = {each: pool(1, nodeClass=node_class) for each in ("a", "b")}
+    name = own_pools_env.cluster(own_pools_env.name("held"), version=OLD, workerPools=pools)
+    for each in pools:
+        own_pools_env.wait_for_nodes(name, each, 1)
+    own_pools_env.wait_until_ready(name)
+
+    own_pools_env.change(name, provider={"kubernetes": {"version": NEW}})
+
+    id = held(own_pools_env, name)
+    assert "held: 3 of " in own_pools_env.condition(name, "Ready")["message"]
+    assert own_pools_env.control_plane(name)["spec"]["version"] == OLD
+
+    approve(own_pools_env, id)
+
+    own_pools_env.wait_until(
+        lambda: [own_pools_env.pool(name, each)["version"] for each in pools] == [NEW, NEW], "all run the version"
+    )
+    own_pools_env.wait_for_condition(name, "VersionCurrent", "True")
+    own_pools_env.wait_until_ready(name)
+    assert id in own_pools_env.get(name)["metadata"]["annotations"][APPROVE]
+    assert own_pools_env.count_events(name, NEEDS_APPROVAL) == 1
 
 
 def test_a_cluster_that_is_deleted_keeps_its_machines_until_one_approval_takes_it_all(braked, elsewhere):

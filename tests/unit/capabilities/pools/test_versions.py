@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.blocks import VersionSkew
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.versions import KubeVersion, minors_between, parse_version
+from nodeyard.plan.brake import Limit, brake
 
 from ....builders.pool_objects import changed, running, settled, with_deployment, with_management
 from ....builders.pools import NOW, cluster, machine, pool
@@ -81,6 +83,23 @@ def test_another_pre_release_or_build_of_a_release_is_another_version(present, w
     ready = with_control_plane(asked, wanted)
     assert versions(ready) == {"x-pool-a": wanted}
     assert versions(on_version(ready, "a", wanted)) == {"x-pool-b": wanted}
+
+
+def test_an_upgrade_counts_for_the_brake_as_one_edit_of_all_its_machines():
+    """No pool alone exceeds the limit; the approval of the first step is that of the others."""
+    asked = world()
+    label = {"labels": {names.CONTROL_PLANE_LABEL: ""}}
+    member = machine("cp", "", node="cp", metadata=label, spec={"clusterName": "x", "version": OLD})
+    asked = with_management(asked, machines=[*asked.management.machines, member])
+
+    first = brake(plan(asked, NOW).plan, Limit(nodes=3, percent=0), 4)
+    assert [each.object.name for each in first.held.actions] == ["x-control-plane"]
+    assert any("held: 4 of 4 managed nodes" in each.facts.text() for each in first.now.blocked)
+    assert brake(plan(asked, NOW).plan, Limit(nodes=4, percent=0), 4).held is None
+
+    ready = with_control_plane(asked, NEW)
+    assert brake(plan(ready, NOW).plan, Limit(nodes=3, percent=0), 4).held.id == first.held.id
+    assert brake(plan(ready, NOW).plan, Limit(nodes=3, percent=0), 4, [first.held.id]).held is None
 
 
 def test_the_pools_wait_until_every_replica_of_the_control_plane_is_there():

@@ -14,8 +14,8 @@ from nodeyard.capabilities.pools.messages.changes import (
 )
 from nodeyard.capabilities.pools.planning import generation, templates
 from nodeyard.capabilities.pools.planning.machine_state import control_plane_infrastructure, is_initialized, replicas
-from nodeyard.capabilities.pools.planning.rollout import replacement
-from nodeyard.capabilities.pools.planning.server_side_apply import apply, changes, generation_group
+from nodeyard.capabilities.pools.planning.rollout import replacement, replacement_group
+from nodeyard.capabilities.pools.planning.server_side_apply import apply, changes
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.kube import meta
 from nodeyard.plan.builder import PlanBuilder
@@ -135,6 +135,6 @@ def _control_plane(
         disrupts=disrupts,
         after=(*prerequisites, chosen.action),
         changed=changed,
-        group=generation_group(lc),
+        group=replacement_group(snapshot, why),
         always_asks=wanted < number,
     )

@@ -6,6 +6,7 @@ changed, but an existing pool is still scaled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodeyard.capabilities.pools import names
@@ -24,13 +25,7 @@ from nodeyard.capabilities.pools.planning import generation, replicas, rollout, 
 from nodeyard.capabilities.pools.planning.deployment_lookup import DeploymentLookup, is_adopted
 from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of
 from nodeyard.capabilities.pools.planning.removals import cancel_removal
-from nodeyard.capabilities.pools.planning.server_side_apply import (
-    ApprovalGroup,
-    apply,
-    changes,
-    generation_group,
-    ref_to,
-)
+from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, apply, changes, ref_to
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.capabilities.pools.validation.node_keys import faults
@@ -213,15 +208,18 @@ def _update(
         disrupts=disrupts,
         after=after,
         changed=changed,
-        group=_class_edit_group(snapshot, pool) if rollout.MACHINE in why else generation_group(lc),
+        group=_group(snapshot, pool, why),
     )
 
 
-def _class_edit_group(snapshot: PoolsSnapshot, pool: Pool) -> ApprovalGroup:
-    """Return the approval group of a class edit: all pools that it replaces, for this generation of the class."""
+def _group(snapshot: PoolsSnapshot, pool: Pool, why: Sequence[str]) -> ApprovalGroup:
+    """Return the approval group of a change of a MachineDeployment.
+
+    A class edit is the group of all pools that it replaces, for this generation of the class.
+    """
     edit, node_class = snapshot.class_edits.get(pool.id), pool.node_class
-    if edit is None or node_class is None:
-        return generation_group(snapshot.cluster)
+    if rollout.MACHINE not in why or edit is None or node_class is None:
+        return rollout.replacement_group(snapshot, why)
     metadata = node_class.metadata
     ref = ObjectRef(api_version=names.API_VERSION, kind=names.CLASS_KIND, name=metadata.name, uid=metadata.uid)
     return ApprovalGroup(f"roll class {metadata.uid} {metadata.generation}", edit.nodes, edit.managed, ref)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of, machine_version
+from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, generation_group
 from nodeyard.capabilities.pools.planning.versions import parse_version
-from nodeyard.capabilities.pools.snapshot import MachineSet, Management
+from nodeyard.capabilities.pools.snapshot import MachineSet, Management, PoolsSnapshot
 from nodeyard.kube.json import Object
-from nodeyard.plan.model import Disruption, FieldChange
+from nodeyard.plan.model import Disruption, FieldChange, ObjectRef
 
+VERSION = "the Kubernetes version"
 MACHINE = "the machine template (nodeClass, provider settings)"
 _REPLACING = {
-    "spec.template.spec.version": "the Kubernetes version",
+    "spec.template.spec.version": VERSION,
     "spec.template.spec.infrastructureRef": MACHINE,
     "spec.template.spec.bootstrap": "labels or taints that are set when a node joins",
     "spec.template.spec.failureDomain": "the failure domain",
-    "spec.version": "the Kubernetes version",
+    "spec.version": VERSION,
     "spec.machineTemplate.spec.infrastructureRef": "the machine template (provider settings)",
     "spec.kubeadmConfigSpec": "the kubeadm configuration of the control plane",
 }
@@ -35,6 +39,21 @@ def replacement(
     """Return the disruption of a change to a live object, its nodes, and the changed parts."""
     why = reasons(changed) if nodes else ()
     return (Disruption.REPLACES, tuple(nodes), why) if why else (Disruption.NONE, (), ())
+
+
+def replacement_group(snapshot: PoolsSnapshot, why: Sequence[str]) -> ApprovalGroup:
+    """Return the approval group of a change that replaces machines, for these reasons.
+
+    A new version counts every machine that does not run it: it reaches the control plane and the pools one after the
+    other, and no step alone may exceed the limit.
+    """
+    lc, wanted = snapshot.cluster, parse_version(snapshot.cluster.version)
+    if VERSION not in why:
+        return generation_group(lc)
+    versions = Counter(each.spec.version for each in snapshot.management.machines if each.spec.cluster_name == lc.name)
+    nodes = sum(number for version, number in versions.items() if parse_version(version) != wanted)
+    root = ObjectRef(api_version=names.API_VERSION, kind=names.CLUSTER_KIND, name=lc.name, uid=lc.metadata.uid)
+    return generation_group(lc)._replace(nodes=nodes, root=root)
 
 
 def has_outdated(management: Management, deployment: Object) -> bool:
