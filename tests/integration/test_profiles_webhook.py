@@ -79,6 +79,19 @@ def test_a_choice_that_is_no_name_is_denied_before_it_is_stored(guard, http, nam
     )
 
 
+def test_a_role_and_a_profile_that_do_not_exist_are_told_when_they_are_named(guard, http, namespace):
+    guard()
+    body = node_body("early", role="later", annotations={names.COMPUTE_PROFILE: "missing"}, namespace=namespace)
+
+    answer = http.post(path(body), body, query=DRY)
+
+    assert answer.status == 201
+    assert any(
+        "OpenStackDataPlaneRole later (spec.role of node early) does not exist" in each for each in answer.warnings
+    )
+    assert any("ComputeProfile" in each and "missing" in each for each in answer.warnings)
+
+
 def test_a_bad_choice_from_before_can_be_left_and_mended(guard, http, store, namespace):
     where = store(node_body("old", annotations={**BAD, **PAUSED}, namespace=namespace))
     guard()
