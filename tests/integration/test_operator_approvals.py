@@ -1,11 +1,15 @@
 """Approving a held plan by its id, and explaining: what the command line does, in process."""
 
+import dataclasses
+
+import msgspec
 import pytest
 from tests.builders.labels import API_VERSION, LABELS
 from tests.builders.managers import a_world
 
 from nodeyard.app.approvals import NotHeld, approve
 from nodeyard.app.dry_planner import dry_planning
+from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit, parse_limit
 from nodeyard.plan.model import ObjectRef
 
@@ -34,6 +38,22 @@ async def test_an_id_that_no_plan_has_is_refused_with_those_there_are(world, clo
         (look,) = inspection.plans(Limit(nodes=0, percent=0))
         with pytest.raises(NotHeld, match=rf"there are: {look.braked.held.id} \(labels\)"):
             await approve(world.client, inspection, "nothing")
+
+
+async def test_a_part_that_is_held_beside_others_within_the_limit_is_approved_alone(world, clock):
+    def plan(snapshot, now, explain):
+        planned = LABELS.plan(snapshot, now, explain)
+        first, *others = planned.plan.actions
+        first = msgspec.structs.replace(first, approval_group="first", always_asks=True)
+        actions = (first, *(msgspec.structs.replace(each, approval_group="others") for each in others))
+        return msgspec.structs.replace(planned, plan=msgspec.structs.replace(planned.plan, actions=actions))
+
+    async with dry_planning(world.client, [dataclasses.replace(LABELS, plan=plan)], clock) as inspection:
+        (look,) = inspection.plans(Limit())
+        held = look.braked.held
+        assert [each.object.name for each in held.actions] == ["n1"]
+        await approve(world.client, inspection, held.id)
+    assert (await world.rule("a")).metadata.annotations[APPROVE] == held.id
 
 
 async def test_looking_plans_and_explains_but_changes_nothing(world, clock):

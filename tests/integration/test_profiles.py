@@ -588,6 +588,29 @@ def test_what_a_selector_takes_from_many_nodes_waits_until_somebody_approves(api
     assert approved == id
 
 
+def test_what_a_profile_that_is_deleted_takes_from_many_nodes_goes_with_one_approval(api, profiles_env, operator):
+    operator(PROFILES, limit=parse_limit("2,10%"))
+    profiles_env.network_profile("dpdk", DPDK, spec={"nodeSelector": {"rack": "r1"}})
+    nodes = [profiles_env.node(f"n{number}", role="", labels={"rack": "r1"}) for number in range(4)]
+    profiles_env.wait_until(lambda: all(profiles_env.exists(AGENT, node) for node in nodes), "all have an agent")
+
+    profiles_env.delete(names.NETWORK_PROFILE_KIND, "dpdk")
+
+    def held():
+        found = [profiles_env.condition(NODE, node, "RolloutDone").get("message", "") for node in nodes]
+        ids = [
+            re.findall(r"held: 4 of \d+ managed nodes .* `nodeyard approve (\w+)` to proceed", each) for each in found
+        ]
+        return {each for one in ids for each in one} if all(ids) else None
+
+    (id,) = profiles_env.wait_until(held, "it is held on every node")
+    assert all(profiles_env.exists(AGENT, node) for node in nodes)
+
+    command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    profiles_env.wait_until(lambda: not any(profiles_env.exists(AGENT, node) for node in nodes), "all agents are gone")
+
+
 def planned(api, profiles_env, *options):
     """Return the output of `nodeyard plan` for this namespace; other tests share the server."""
     command = [*PROGRAM, "plan", *options, "-o", "json", "--capabilities", "profiles"]

@@ -6,7 +6,7 @@ limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,24 +55,30 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
 async def approve(
     client: Client, planner: DryPlanner, id: str, reason: str = "", clock: Clock | None = None
 ) -> Approved:
-    """Write the approval of a held plan on its root objects. Raises NotHeld if no plan has the id."""
-    disruptive = [each for each in planner.plans(_HOLD_EVERYTHING) if each.braked.held is not None]
-    for dry_plan in disruptive:
-        held = dry_plan.braked.held
-        if held is None or held.id != id:
-            continue
-        places = _places(dry_plan, held)
-        if not places:
-            raise NotHeld(f"plan {id} of {dry_plan.capability.name} has no root object that could carry the approval")
-        now = format_rfc3339((clock or SystemClock()).now())
-        approval = Approval(id, await _whoami(client), now, " ".join(reason.split())[:REASON_MAX])
-        for ref, (root, ids) in places.items():
-            records = [*_records(root, without=id), approval][-REMEMBERED:]
-            approved = with_approval(approved_on(root), JOINT.join(sorted(ids)))
-            await _annotate(client, dry_plan.capability, ref, approved, records)
-        return Approved(held, next(iter(places)))
-    known = [f"{each.braked.held.id} ({each.capability.name})" for each in disruptive if each.braked.held]
-    raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
+    """Write the approval of a held plan on its root objects. Raises NotHeld if no plan has the id.
+
+    The plans are made with the limit 0, so a plan may hold more groups here than in the operator, and have a longer id.
+    """
+    disruptive = [(each, each.braked.held) for each in planner.plans(_HOLD_EVERYTHING) if each.braked.held is not None]
+    parts = frozenset(id.split(JOINT))
+    matching = [(dry_plan, held) for dry_plan, held in disruptive if parts.issubset(held.id.split(JOINT))]
+    if not matching:
+        known = [f"{held.id} ({each.capability.name})" for each, held in disruptive]
+        raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
+    places: dict[ObjectRef, tuple[Capability, Any, list[str]]] = {}
+    for dry_plan, held in matching:
+        for ref, (root, ids) in _places(dry_plan, held, parts).items():
+            places.setdefault(ref, (dry_plan.capability, root, ids))
+    plan = matching[0][1]
+    if not places:
+        raise NotHeld(f"plan {id} of {plan.capability} has no root object that could carry the approval")
+    now = format_rfc3339((clock or SystemClock()).now())
+    approval = Approval(id, await _whoami(client), now, " ".join(reason.split())[:REASON_MAX])
+    for ref, (capability, root, ids) in places.items():
+        records = [*_records(root, without=id), approval][-REMEMBERED:]
+        approved = with_approval(approved_on(root), JOINT.join(sorted(ids)))
+        await _annotate(client, capability, ref, approved, records)
+    return Approved(plan, next(iter(places)))
 
 
 async def revoke(client: Client, planner: DryPlanner, id: str) -> list[ObjectRef]:
@@ -116,14 +122,15 @@ def _records(root: Any, without: str) -> Iterable[Approval]:
     return (each for each in known if each.id != without)
 
 
-def _places(dry_plan: DryPlan, held: Plan) -> dict[ObjectRef, tuple[Any, list[str]]]:
+def _places(dry_plan: DryPlan, held: Plan, parts: Collection[str]) -> dict[ObjectRef, tuple[Any, list[str]]]:
     """Return the objects to write the approval on, each with the ids approved there.
 
-    An approval group that spans several keys is approved on a root that all of them read.
+    An approval group that spans several keys is approved on a root that all of them read. If that is gone, such as a
+    deleted profile, it is approved on the roots of each key.
     """
     found: dict[ObjectRef, tuple[Any, list[str]]] = {}
     for id, actions in approvals(held, filter(is_counted, held.actions)).items():
-        if roots := _roots(dry_plan, actions):
+        if id in parts and (roots := _roots(dry_plan, actions)):
             ref, root = roots[0]
             found.setdefault(ref, (root, []))[1].append(id)
     return found
