@@ -9,12 +9,13 @@ import msgspec
 
 from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.collect.applications import application_kinds, applications_with_class, node_named
-from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere, metadata_of
+from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.planning.classes import NAMED_PODS, is_inside, required_nodes, violators
 from nodeyard.capabilities.affinity.planning.containment import compiled, count_by_zone, node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import application_of
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, ClassUser
+from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import View
 
@@ -75,11 +76,10 @@ def users(view: View, name: str) -> Sequence[ClassUser]:
     return [ClassUser(kind=kind, namespace=namespace, name=user) for kind, namespace, user in sorted(found)]
 
 
-def _release_user(release: object) -> tuple[str, str, str]:
+def _release_user(release: Object) -> tuple[str, str, str]:
     """Return the application of a HelmRelease, or the HelmRelease itself if it is of none."""
-    metadata = metadata_of(release)
-    ref = ObjectRef(api_version=names.FLUX_API_VERSION, kind=names.RELEASE_KIND, name=metadata.name)
-    application = application_of(ref, metadata.labels)
-    if application is None:
-        return names.RELEASE_KIND, metadata.namespace, metadata.name
-    return application.kind, metadata.namespace, application.name
+    metadata = release["metadata"]
+    ref = ObjectRef(api_version=names.FLUX_API_VERSION, kind=names.RELEASE_KIND, name=metadata["name"])
+    application = application_of(ref, watched.labels_of(release))
+    kind, name = (ref.kind, ref.name) if application is None else (application.kind, application.name)
+    return kind, metadata.get("namespace", ""), name
