@@ -24,6 +24,7 @@ PODS = "/api/v1/namespaces/default/pods"
 FEW_PODS, MANY_PODS = 300, 3000
 FEW_NODES, MANY_NODES = 150, 1500
 SAMPLES = 7
+PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def time_per_node(server, operator, nodes):
     for number in range(nodes):
         env.node(f"n{number}")
     agents = f"/apis/{profiles.NEUTRON_API_VERSION}/namespaces/{env.namespace}/{profiles.AGENT_PLURAL}"
-    until(lambda: len(server.rest.get(agents)["items"]) == nodes, "every node has an agent")
+    until(lambda: len(server.rest.get(agents)["items"]) == nodes, "every node has an agent", PATIENCE)
 
     def have(reason):
         found = server.rest.get(env.path(profiles.NODE_KIND))["items"]
@@ -111,7 +112,7 @@ def time_per_node(server, operator, nodes):
 
     def happen():
         env.annotate(profiles.ROLE_KIND, "edpm-compute", {profiles.NETWORK_PROFILE: None})
-        until(lambda: have("NeedsApproval"), "it is held on every node")
+        until(lambda: have("NeedsApproval"), "it is held on every node", PATIENCE)
 
     turns = operator.measure(happen)
     env.close()
