@@ -57,6 +57,10 @@ class AffinityView:
         self._kept[name][metadata.get("namespace", ""), metadata["name"]] = found
         return True
 
+    def kept(self, kind: str) -> dict[tuple[str, str], Any]:
+        """Return the objects of a kind by namespace and name, to change them."""
+        return self._kept[self._named(kind)]
+
     def _named(self, kind: str) -> str:
         if kind in self._kept:
             return kind

@@ -17,12 +17,12 @@ SPEC = {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "x"}}
 class Home:
     """A tenant that allows one class and requires it of everybody, with an application of that class."""
 
-    def __init__(self, affinity):
+    def __init__(self, affinity, unowned="RequireAllowed"):
         self.estate = affinity
         self.allowed = affinity.affinity_class(unique("here"), nodeSelector={ZONE: "here"})
         self.foreign = affinity.affinity_class(unique("elsewhere"), nodeSelector={ZONE: "elsewhere"})
         only = {"defaultAffinityClass": self.allowed, "allowedAffinityClasses": [self.allowed]}
-        self.namespace = affinity.tenant(unique("home"), unownedPods="RequireAllowed", **only)
+        self.namespace = affinity.tenant(unique("home"), unownedPods=unowned, **only)
         self.release = affinity.application_release("Vault", self.namespace, "main")
         affinity.install(self.namespace, RELEASE)
         affinity.wait_until(self.record, "the class is recorded")
@@ -32,7 +32,7 @@ class Home:
         return json.loads(annotations.get(names.CLASS_RECORD, "null"))
 
     def labels(self):
-        return self.estate.release("Vault", self.namespace, "main")["metadata"]["labels"]
+        return self.estate.release("Vault", self.namespace, "main")["metadata"].get("labels") or {}
 
     def forge(self, affinity_class="", owner=None):
         """A HelmRelease that says it is of an application; its name."""
@@ -81,6 +81,17 @@ class Home:
 def home(affinity):
     affinity.definition("Vault")
     return Home(affinity)
+
+
+@pytest.fixture(scope="module")
+def open_home(affinity, home):
+    """A tenant that lets pods of no application go anywhere."""
+    return Home(affinity, "Allow")
+
+
+UNLABELLED = {"labels": dict.fromkeys((names.APPLICATION_GROUP, names.APPLICATION_KIND, names.APPLICATION_NAME))}
+RENAMED = {"labels": {names.APPLICATION_NAME: "another"}}
+DISOWNED = {"ownerReferences": None}
 
 
 def is_refused(answer):
@@ -212,3 +223,38 @@ def test_a_label_that_was_stripped_while_nobody_looked_is_no_choice(affinity, ho
     affinity.wait_until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
     assert affinity.release("Vault", home.namespace, "main")["spec"]["values"] == home.release["spec"]["values"]
     assert home.record()["class"] == home.allowed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [UNLABELLED, RENAMED, DISOWNED, UNLABELLED | DISOWNED],
+    ids=["unlabelled", "renamed", "disowned", "unlabelled and disowned"],
+)
+def test_a_release_that_no_longer_says_whose_it_is_stays_the_applications(affinity, open_home, change):
+    before = open_home.labels()
+    for _ in range(10):
+        affinity.patch(names.RELEASE_KIND, RELEASE, {"metadata": change}, open_home.namespace)
+        refused = open_home.of_workload()
+        assert is_refused(refused), refused.content
+        assert f'AffinityClass "{open_home.allowed}"' in refused.message
+
+    def is_restored():
+        metadata = affinity.release("Vault", open_home.namespace, "main")["metadata"]
+        return metadata.get("labels") == before and metadata.get("ownerReferences")
+
+    affinity.wait_until(is_restored, "the release is the application's again")
+
+
+def test_while_the_application_is_paused_a_release_that_says_nothing_stays_the_applications(affinity, open_home):
+    before = open_home.labels()
+    open_home.annotate("nodeyard.dev/paused", "true")
+    affinity.patch(names.RELEASE_KIND, RELEASE, {"metadata": UNLABELLED | DISOWNED}, open_home.namespace)
+    affinity.patch(
+        names.RELEASE_KIND, RELEASE, {"metadata": {"labels": {names.AFFINITY_CLASS: None}}}, open_home.namespace
+    )
+    assert is_refused(open_home.of_workload())
+    assert open_home.of_workload(**HERE).status == 201
+
+    open_home.annotate("nodeyard.dev/paused", None)
+
+    affinity.wait_until(lambda: open_home.labels() == before, "the labels are put back")

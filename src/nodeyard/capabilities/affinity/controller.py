@@ -131,7 +131,7 @@ def release_keys(view: View, old: Object | None, new: Object | None) -> Iterator
     yield from (names.class_key(each) for each in sorted({*before} ^ {*after}))
     for each in filter(None, (old, new)):
         yield from (f"{names.APPLICATION_KEY_PREFIX}{application}" for application in watched.release_application(each))
-    if old is None or new is None or watched.labels_of(old) != watched.labels_of(new):
+    if old is None or new is None or _whose(old) != _whose(new):
         yield from _same_name_keys(view, release)
         yield from _deleting_tenant_keys(view, release["metadata"]["namespace"])
 
@@ -231,6 +231,11 @@ def _application_key(kind: str, application: Object) -> Key:
     return names.application_key(kind, metadata.get("namespace", ""), metadata["name"])
 
 
+def _whose(release: Object) -> Any:
+    """Return the fields of a HelmRelease that can make it, or no longer make it, the release of an application."""
+    return watched.labels_of(release), release["metadata"].get("ownerReferences")
+
+
 def _same_name_keys(view: View, release: Object) -> Iterator[Key]:
     """Yield applications whose HelmRelease would have this name."""
     metadata = release["metadata"]
@@ -310,7 +315,11 @@ def _declared(view: View) -> Iterable[Watch]:
             yield Watch(
                 of_kind(names.APPS_API_VERSION, kind),
                 map_with_view=partial(application_keys, kind),
-                indexes={names.BY_CLASS: watched.application_classes, names.BY_NAMESPACE: watched.namespace_of},
+                indexes={
+                    names.BY_CLASS: watched.application_classes,
+                    names.BY_NAMESPACE: watched.namespace_of,
+                    names.BY_RELEASE: watched.application_release,
+                },
                 optional=True,
             )
     for api_version, kind in view.recent_kinds:

@@ -111,6 +111,12 @@ def application_classes(application: Object) -> Iterable[str]:
     return sorted(each for each in named if each)
 
 
+def application_release(application: Object) -> Iterable[str]:
+    """Return the HelmRelease in its record as `namespace/name`."""
+    record = stored_record(application)
+    return () if record is None else (f"{application['metadata']['namespace']}/{record.release}",)
+
+
 def release_classes(release: Object) -> Iterable[str]:
     labels = labels_of(release)
     return sorted({each for each in (labels.get(names.AFFINITY_CLASS), *previous_classes(labels)) if each})

@@ -254,7 +254,32 @@ def other_controller(live):
 def test_a_release_of_somebody_else_is_a_conflict(change):
     live = released({})
     change(live)
-    made = planned(snapshot({"replicas": 9}, release=live))
+    unrecorded = application({"replicas": 9}, annotations={names.CLASS_RECORD: ""})
+    made = planned(snapshot(app=unrecorded, release=live))
+    assert (made.actions, refusals(made)) == ([], [Reason.NAME_CONFLICT])
+
+
+def no_owner(live):
+    no_labels(live)
+    del live["metadata"]["ownerReferences"]
+
+
+@pytest.mark.parametrize("change", [foreign_label, no_labels, no_owner])
+def test_a_release_that_the_record_names_is_its_own_whatever_its_labels_say(change):
+    live = released({})
+    wanted = live["metadata"]["labels"]
+    change(live)
+    made = planned(snapshot({}, release=live))
+    body = made.writes[made.actions[-1].id].body
+    assert (refusals(made), body["metadata"]["labels"]) == ([], wanted)
+    assert body["metadata"]["ownerReferences"][0]["uid"] == "uid-main-db"
+
+
+def test_a_release_that_the_record_names_is_not_taken_from_another_controller():
+    live = released({})
+    no_labels(live)
+    other_controller(live)
+    made = planned(snapshot({}, release=live))
     assert (made.actions, refusals(made)) == ([], [Reason.NAME_CONFLICT])
 
 

@@ -196,6 +196,7 @@ def test_an_application_that_is_released_under_another_name_is_not_released_a_se
 def test_a_release_of_somebody_else_is_not_taken_for_its_own():
     foreign = released({})
     foreign["metadata"]["labels"] = {}
+    foreign["metadata"]["ownerReferences"][0]["uid"] = "uid-of-another"
     status = status_of(snapshot({}, release=foreign))
     assert conditions(status)["Ready"] == ("False", "NameConflict")
     assert "release" not in status

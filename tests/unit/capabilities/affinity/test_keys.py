@@ -164,6 +164,12 @@ def test_a_release_of_nobody_concerns_the_application_whose_name_it_takes():
     assert due(controller.release_keys(VIEW, None, foreign)) == {"application/Postgres/tenant-acme/fresh"}
 
 
+def test_a_release_that_loses_its_owner_concerns_the_application_whose_name_it_has():
+    owned = changed(release(application=""), ownerReferences=[{"uid": "u", "controller": True}])
+
+    assert due(controller.release_keys(VIEW, owned, release(application=""))) == {"application/Postgres/tenant-acme/db"}
+
+
 @pytest.mark.parametrize(("name", "found"), [("tenant-acme", {"tenants"}), ("default", set())])
 def test_only_namespaces_of_tenants_concern_the_tree(name, found):
     namespace = msgspec.convert({"metadata": {"name": name}}, Namespace)

@@ -8,6 +8,7 @@ from tests.builders.applications import NAMESPACE
 from tests.builders.placements import FLUX, body, installed, pod, reference, release
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.class_record import stored_record
 from nodeyard.capabilities.affinity.planning.lineage import (
     MAX_DEPTH,
     MAX_OBJECTS,
@@ -38,8 +39,11 @@ def ref(obj):
     )
 
 
-def found(start, *objects, **unreadable):
-    """The walk where these objects are there, and nothing else; some, by name, cannot be read."""
+def found(start, *objects, records=(), **unreadable):
+    """The walk where these objects are there, and nothing else; some, by name, cannot be read.
+
+    `records` are cached Applications.
+    """
     known = {(each["kind"], each["metadata"]["name"]): each for each in objects}
 
     def find(wanted):
@@ -48,7 +52,13 @@ def found(start, *objects, **unreadable):
         there = known.get((wanted.kind, wanted.name))
         return Missing() if there is None else msgspec.convert(there["metadata"], ObjectMeta)
 
-    return walk(ref(start), msgspec.convert(start["metadata"], ObjectMeta), find)
+    def recorded(namespace, name):
+        for each in records:
+            record = stored_record(each)
+            if (each["metadata"]["namespace"], record.release) == (namespace, name):
+                yield Application(names.APPS_GROUP, each["kind"], each["metadata"]["name"]), record
+
+    return walk(ref(start), msgspec.convert(start["metadata"], ObjectMeta), find, recorded)
 
 
 def way(lineage):
@@ -255,6 +265,33 @@ def test_a_record_that_is_not_of_this_release_backs_nothing(application):
     shown = release(owners=[application])
 
     assert [each.record for each in found(pod("p", [shown]), shown, application).claims] == [None]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        pytest.param(release(of=None, affinity_class=None), id="no labels"),
+        pytest.param(release(of=("Redis", "main-db"), affinity_class="dc9"), id="labels of another"),
+        pytest.param(release(of=None, owners=[body("v1", "ConfigMap", "marker")]), id="another owner"),
+        pytest.param(release(of=None, labels={names.FLUX_NAME: "redis-cache"}), id="installed by another"),
+    ],
+)
+def test_a_release_that_a_record_names_is_of_that_application_whatever_it_says(shown):
+    redis = release("redis-cache", of=("Redis", "cache"))
+
+    lineage = found(pod("p", [shown]), shown, redis, records=[an_application()])
+
+    assert [(each.application, each.affinity_class) for each in lineage.claims] == [(POSTGRES, "dc2")]
+    assert lineage.dead_ends == ()
+
+
+def test_a_record_of_a_release_in_another_namespace_or_of_another_kind_counts_not():
+    elsewhere, shown = an_application(), release(of=None)
+    elsewhere["metadata"]["namespace"] = "tenant-other"
+    namesake = body("example.dev/v1", names.RELEASE_KIND, "postgres-main-db")
+
+    assert found(pod("p", [shown]), shown, records=[elsewhere]) == Unowned()
+    assert found(pod("p", [namesake]), namesake, records=[an_application()]) == Unowned()
 
 
 def test_an_application_that_is_not_there_backs_nothing():

@@ -1,7 +1,11 @@
 """What is remembered of the way from an owner to its application, and when it is walked anew."""
 
+import json
+
 import msgspec
 import pytest
+from tests.builders.affinity_env import definition_body
+from tests.builders.affinity_views import AffinityView
 from tests.builders.applications import NAMESPACE
 from tests.builders.placements import PlacementView, body, installed, reference, release
 
@@ -88,6 +92,29 @@ def test_in_another_namespace_it_is_another():
     cached_lineage(owner(), NAMESPACE, view)
 
     assert cached_lineage(owner(), "tenant-other", view) is None
+
+
+def recorded(affinity_class="dc2"):
+    found = body(names.APPS_API_VERSION, "Postgres", "main-db")
+    given = {"uid": found["metadata"]["uid"], "release": "postgres-main-db", "class": affinity_class, "source": "x"}
+    found["metadata"]["annotations"] = {names.CLASS_RECORD: json.dumps(given)}
+    return found
+
+
+def test_a_record_is_seen_when_it_comes_changes_and_goes():
+    view = AffinityView(definition_body("Postgres"), *OBJECTS)
+    applications = view.kept("Postgres.apps.cozystack.io")
+
+    def its_class():
+        return cached_lineage(owner(), NAMESPACE, view).claims[0].affinity_class
+
+    found = [its_class()]
+    for affinity_class in ("dc2", "dc3"):
+        applications[NAMESPACE, "main-db"] = recorded(affinity_class)
+        found.append(its_class())
+    applications.clear()
+
+    assert [*found, its_class()] == ["dc1", "dc2", "dc3", "dc1"]
 
 
 def test_what_leads_to_nobody_is_not_remembered():

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere, metadata_of
-from nodeyard.capabilities.affinity.planning.class_record import stored_record
+from nodeyard.capabilities.affinity.planning.class_record import Record, stored_record
 from nodeyard.capabilities.affinity.planning.definitions import CRD_API_VERSION, CRD_KIND, crd_name
 from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies
+from nodeyard.capabilities.affinity.planning.lineage import Application
 from nodeyard.capabilities.affinity.reviews.pod_webhooks import is_webhook_registered
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, DefinitionSnapshot, release_name
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
@@ -106,6 +107,18 @@ def applications_with_class(view: View, kind: str, affinity_class: str) -> Seque
         return view.indexed(watched.view_kind(kind), names.BY_CLASS, affinity_class)
     except KeyError:
         return ()
+
+
+def recorded_applications(view: View, namespace: str, release: str) -> Iterator[tuple[Application, Record]]:
+    """Yield the applications whose record names this HelmRelease; none if an APIService serves them."""
+    for kind in application_kinds(view):
+        try:
+            found = view.indexed(watched.view_kind(kind), names.BY_RELEASE, f"{namespace}/{release}")
+        except KeyError:
+            continue
+        for each in found:
+            if (record := stored_record(each)) is not None and not is_served_elsewhere(view):
+                yield Application(names.APPS_GROUP, kind, each["metadata"]["name"]), record
 
 
 def find_application(view: View, kind: str, namespace: str, name: str) -> Object | None:

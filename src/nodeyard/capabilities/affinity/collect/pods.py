@@ -7,12 +7,13 @@ that have to be watched first.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from nodeyard.capabilities.affinity import watched
-from nodeyard.capabilities.affinity.collect.applications import PlacementContext
+from nodeyard.capabilities.affinity.collect.applications import PlacementContext, recorded_applications
 from nodeyard.capabilities.affinity.collect.owners import cached, without_foreign_records
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Find, LookupResult, Pending, walk
@@ -29,7 +30,7 @@ def collect_pod(view: View, namespace: str, name: str) -> PodSnapshot | None:
     pod: watched.PlacedPod | None = view.get(_POD, name, namespace)
     if pod is None:
         return None
-    lineage = walk(_ref(pod), pod.metadata, _finder(view, waits=False))
+    lineage = walk(_ref(pod), pod.metadata, _finder(view, waits=False), partial(recorded_applications, view))
     if isinstance(lineage, Pending):
         return None
     context = PlacementContext(view, namespace)
@@ -52,7 +53,7 @@ def unwatched_owner_kinds(view: View, ref: ObjectRef) -> Iterator[tuple[str, str
     pod: watched.PlacedPod | None = view.get(_POD, ref.name, ref.namespace) if ref.kind == _POD else None
     if pod is None:
         return
-    found = walk(_ref(pod), pod.metadata, _finder(view, waits=True))
+    found = walk(_ref(pod), pod.metadata, _finder(view, waits=True), partial(recorded_applications, view))
     if isinstance(found, Pending):
         yield from dict.fromkeys((each.api_version, each.kind) for each in found.refs)
 

@@ -104,8 +104,17 @@ def _current_class(snapshot: ApplicationSnapshot) -> _CurrentClass | None:
 
 
 def is_released(application: Object, release: Object) -> bool:
-    """Compare the three application labels: HelmRelease names of two kinds may collide."""
-    labels = release["metadata"].get("labels") or {}
+    """Return whether a HelmRelease is the application's: by the record, or else by all three application labels.
+
+    HelmRelease names of two kinds may collide. If the record names it and nobody else controls it, the labels do not
+    count: somebody may have changed them.
+    """
+    record, metadata = stored_record(application), release["metadata"]
+    if record is not None and record.release == metadata["name"]:
+        controllers = [each.get("uid") for each in metadata.get("ownerReferences") or () if each.get("controller")]
+        if controllers in ([], [record.uid]):
+            return True
+    labels = metadata.get("labels") or {}
     return (
         labels.get(names.APPLICATION_GROUP) == names.APPS_GROUP
         and labels.get(names.APPLICATION_KIND) == application["kind"]

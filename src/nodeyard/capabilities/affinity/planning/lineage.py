@@ -3,12 +3,14 @@
     Pod -> ReplicaSet -> Deployment  ~label~>  HelmRelease postgres-main  =  Postgres main
 
 The walk follows all owner references, breadth first. If an object has no owners, or they lead to no application, it
-follows the label that Flux sets on what it installs: the HelmRelease of that name in the object's namespace. A
-HelmRelease with the labels of an application ends the path, whoever owns it. One without them was installed by another
-release, and the walk goes on.
+follows the label that Flux sets on what it installs: the HelmRelease of that name in the object's namespace.
 
-The labels of a HelmRelease are a claim. The claim is backed if the HelmRelease has an owner reference to the
-Application that it names, that Application exists with the uid, and its record (`planning.class_record`) names the
+A HelmRelease that the record of an Application (`planning.class_record`) names ends the path, whatever its labels and
+owners are: who may write HelmReleases can remove them. So does one with the labels of an application. One with neither
+was installed by another release, and the walk goes on.
+
+The labels of a HelmRelease are a claim. If no cached record names the HelmRelease, the claim is backed if it has an
+owner reference to the Application in its labels, that Application exists with the uid, and its record names the
 HelmRelease.
 
 An owner reference means one object: if the uid differs, the owner is gone. Dead ends are kept for `why`. An owner that
@@ -18,7 +20,7 @@ to be looked up first (`Pending`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from nodeyard.capabilities.affinity import names
@@ -43,6 +45,10 @@ class Application(NamedTuple):
     group: str
     kind: str
     name: str
+
+
+Records: TypeAlias = Callable[[str, str], Iterable[tuple[Application, Record]]]
+"""The Applications whose record names a HelmRelease, by its namespace and name; as far as they are cached."""
 
 
 class Step(NamedTuple):
@@ -76,7 +82,7 @@ class DeadEnd(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A HelmRelease with the labels of an application."""
+    """A HelmRelease of an application, by a record or by its own labels."""
 
     release: Step
     application: Application
@@ -146,16 +152,18 @@ _UNOWNED: Final = Unowned()
 _UNKNOWN: Final = frozenset({Reason.OWNER_UNKNOWN, Reason.OWNER_FORBIDDEN})
 
 
-def walk(ref: ObjectRef, metadata: ObjectMeta, find: Find) -> Lineage | Pending:
+def walk(
+    ref: ObjectRef, metadata: ObjectMeta, find: Find, records: Records = lambda _namespace, _name: ()
+) -> Lineage | Pending:
     """Find the application of an object."""
     if not metadata.owner_references and names.FLUX_NAME not in metadata.labels and ref.kind != names.RELEASE_KIND:
         return _UNOWNED
-    return _Walk(find).run(Step(ref, metadata))
+    return _Walk(find, records).run(Step(ref, metadata))
 
 
 def application_of(ref: ObjectRef, labels: Mapping[str, str]) -> Application | None:
     """Return the application of a HelmRelease; None for other objects, or if its labels do not fit its name."""
-    if ref.kind != names.RELEASE_KIND or ref.api_version.partition("/")[0] != names.FLUX_GROUP:
+    if not _is_release(ref):
         return None
     kind, name = labels.get(names.APPLICATION_KIND), labels.get(names.APPLICATION_NAME)
     group = labels.get(names.APPLICATION_GROUP)
@@ -164,11 +172,16 @@ def application_of(ref: ObjectRef, labels: Mapping[str, str]) -> Application | N
     return Application(group, kind, name)
 
 
-class _Walk:
-    __slots__ = ("_dead_ends", "_fallbacks", "_find", "_pending", "_queue", "_releases", "_seen")
+def _is_release(ref: ObjectRef) -> bool:
+    return ref.kind == names.RELEASE_KIND and ref.api_version.partition("/")[0] == names.FLUX_GROUP
 
-    def __init__(self, find: Find) -> None:
+
+class _Walk:
+    __slots__ = ("_dead_ends", "_fallbacks", "_find", "_pending", "_queue", "_records", "_releases", "_seen")
+
+    def __init__(self, find: Find, records: Records) -> None:
         self._find = find
+        self._records = records
         self._queue: list[Step] = []
         self._fallbacks: list[Step] = []
         self._seen: set[str] = set()
@@ -195,8 +208,15 @@ class _Walk:
             return Unknown(obstacle, dead_ends)
         return Unowned(dead_ends) if dead_ends else _UNOWNED
 
+    def _claims(self, step: Step) -> list[Claim]:
+        """Return the claims of a HelmRelease: by the records that name it, or else by its labels."""
+        namespace = step.metadata.namespace or step.ref.namespace
+        recorded = [Claim(step, application, record) for application, record in self._records(namespace, step.ref.name)]
+        application = application_of(step.ref, step.metadata.labels)
+        return recorded or ([] if application is None else [self._claim(step, application)])
+
     def _claim(self, step: Step, application: Application) -> Claim:
-        """Return the claim of a HelmRelease, with the record of the Application that owns it."""
+        """Return the claim in the labels of a HelmRelease, with the record of the Application that owns it."""
         unbacked = Claim(step, application)
         owner = next((each for each in step.metadata.owner_references if _refers_to(each, application)), None)
         if owner is None:
@@ -213,11 +233,9 @@ class _Walk:
         queue, self._queue = self._queue, []
         while queue:
             for step in queue:
-                if step.ref.kind == names.RELEASE_KIND:
-                    application = application_of(step.ref, step.metadata.labels)
-                    if application is not None:
-                        self._releases.append(self._claim(step, application))
-                        continue
+                if _is_release(step.ref) and (claims := self._claims(step)):
+                    self._releases += claims
+                    continue
                 if step.metadata.owner_references:
                     self._follow_owners(step)
                 else:

@@ -16,18 +16,20 @@ with a count.
 
 The lineage of a pod's owner is cached: a controller creates many pods, and the path up from it is the same for all. An
 entry is valid while the informer caches hold the identical object for every step of the path: any change, even of a
-label, replaces the object. Only paths that were found in the informer caches and led to an application are cached.
+label, replaces the object, and no Application has recorded a HelmRelease that counted by its labels. Only paths that
+were found in the informer caches and led to an application are cached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect.applications import PlacementContext
+from nodeyard.capabilities.affinity.collect.applications import PlacementContext, recorded_applications
 from nodeyard.capabilities.affinity.collect.owners import (
     ReviewedMeta,
     decoded_metadata,
@@ -39,8 +41,19 @@ from nodeyard.capabilities.affinity.collect.owners import (
     without_foreign_records,
 )
 from nodeyard.capabilities.affinity.messages.pods import InsidePreviousClass, PodMessage
+from nodeyard.capabilities.affinity.planning.class_record import Record
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
-from nodeyard.capabilities.affinity.planning.lineage import Find, Lineage, LookupResult, Owned, Pending, Unknown, walk
+from nodeyard.capabilities.affinity.planning.lineage import (
+    Application,
+    Find,
+    Lineage,
+    LookupResult,
+    Owned,
+    Pending,
+    Records,
+    Unknown,
+    walk,
+)
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement, Subject, place
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
@@ -107,7 +120,7 @@ def lineage_of(review: AdmissionRequest, metadata: ReviewedMeta, view: View) -> 
         namespace=review.namespace,
         uid=metadata.uid,
     )
-    return walk(ref, metadata, finder(view, review.answers))
+    return walk(ref, metadata, finder(view, review.answers), partial(recorded_applications, view))
 
 
 def labels_due(pod: Object, lineage: Lineage, namespace: str, view: View) -> dict[str, str]:
@@ -289,7 +302,8 @@ def cached_lineage(owner: OwnerReference, namespace: str, view: View) -> Owned |
     find = without_foreign_records(_recording_find(view, path), view)
     ref = ObjectRef(api_version=owner.api_version, kind=owner.kind, name=owner.name, namespace=namespace, uid=owner.uid)
     metadata = find(ref)
-    lineage = walk(ref, metadata, find) if isinstance(metadata, ObjectMeta) else None
+    records = _recording_records(view, path)
+    lineage = walk(ref, metadata, find, records) if isinstance(metadata, ObjectMeta) else None
     if not isinstance(lineage, Owned):
         _cache.pop(key, None)
         return None
@@ -309,7 +323,20 @@ def _is_current(known: _Entry, view: View) -> bool:
     except KeyError:
         # The kind is no longer watched.
         return False
-    return True
+    unrecorded = (each.release for each in known.lineage.claims if each.record is None)
+    return not any(any(recorded_applications(view, each.metadata.namespace, each.ref.name)) for each in unrecorded)
+
+
+def _recording_records(view: View, path: list[_Step]) -> Records:
+    """Return a lookup of records in the informer caches that appends the Applications to the path."""
+
+    def records(namespace: str, release: str) -> Iterator[tuple[Application, Record]]:
+        for application, record in recorded_applications(view, namespace, release):
+            kind = watched.view_kind(application.kind)
+            path.append(_Step(kind, application.name, namespace, view.get(kind, application.name, namespace)))
+            yield application, record
+
+    return records
 
 
 def _recording_find(view: View, path: list[_Step]) -> Find:
