@@ -5,7 +5,7 @@ import pytest
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.application_plan import release_object
 from nodeyard.capabilities.affinity.planning.choice import choose
-from nodeyard.capabilities.affinity.reviews.applications import review
+from nodeyard.capabilities.affinity.reviews.applications import review, review_record
 
 from ....builders.applications import (
     ApplicationsView,
@@ -194,3 +194,27 @@ def test_a_label_that_cannot_be_passed_on_is_warned_about_once():
 def test_kinds_that_nobody_declares_are_not_ours_to_judge():
     assert review(question(application({"_x": 1}, kind="Kafka")), view()).is_allowed
     assert review(question(tenant_body()), view()).is_allowed
+
+
+# the record of its class
+
+
+RECORDED = with_record(application({"affinityClass": "dc1"}), released({"affinityClass": "dc1"}))
+INVALID = application({"affinityClass": "dc1"}, annotations={names.CLASS_RECORD: "{}"})
+UNRECORDED = application({"affinityClass": "dc1"})
+
+
+@pytest.mark.parametrize(
+    "there",
+    [view(), ApplicationsView(definition_body(), tenant_body()), ApplicationsView(*CLASSES, tenant_body())],
+    ids=["as it is", "its class is missing", "its kind is not declared"],
+)
+@pytest.mark.parametrize("changed", [UNRECORDED, INVALID], ids=["removed", "made invalid"])
+def test_a_record_stays_also_while_the_operator_would_write_none(there, changed):
+    restored = review_record(question(changed, RECORDED), there).object
+    assert restored["metadata"]["annotations"] == RECORDED["metadata"]["annotations"]
+
+
+def test_the_record_that_the_operator_would_write_now_is_let_in_and_what_is_no_record_may_go():
+    assert review_record(question(RECORDED, UNRECORDED), view()).object is None
+    assert review_record(question(UNRECORDED, INVALID), view()).object is None

@@ -63,9 +63,12 @@ def review_record(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if review.object is None or review.old_object is None or review.subresource:
         return allowed()
     kept = keep_record(review.object, review.old_object)
-    if kept is review.object or stored_record(review.object) == _record_due(_with_name(kept, review), view):
+    if kept is review.object:
         return allowed()
-    return patched(kept)
+    record = stored_record(review.object)
+    # Without a valid record before and after, nothing is lost; the operator never removes one.
+    due = stored_record(review.old_object) if record is None else _record_due(_with_name(kept, review), view)
+    return allowed() if record == due else patched(kept)
 
 
 def _record_due(application: Object, view: View) -> Record | None:
