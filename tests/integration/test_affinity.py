@@ -320,13 +320,15 @@ def test_a_held_tenant_goes_by_itself_once_what_was_left_in_it_is_gone(platform,
     platform.wait_until(lambda: platform.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
 
 
-def test_a_secret_is_not_counted_and_holds_no_deletion_and_the_event_says_so(platform):
+def test_a_secret_is_not_counted_and_holds_no_deletion_and_warning_and_event_say_so(platform):
     tenant = unique("secretive")
     home = platform.tenant(tenant)
     platform.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "left", "namespace": home}})
 
-    assert not platform.http.delete(platform.path("Tenant", tenant, ROOT), query={"dryRun": "All"}).warnings
-    assert platform.delete("Tenant", tenant, ROOT).status == 200
+    deleted = platform.delete("Tenant", tenant, ROOT)
+    assert deleted.status == 200
+    assert f"Deletes Namespace {home} of Tenant {ROOT}/{tenant} with everything in it" in deleted.warnings[0]
+    assert "Secrets and other kinds are not counted" in deleted.warnings[0]
 
     def deletions():
         events = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{ROOT}/events").json["items"]

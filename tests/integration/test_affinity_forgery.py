@@ -3,9 +3,11 @@
 import json
 
 import pytest
-from tests.builders.affinity_env import DRY, owner_of, pod_body, unique
+from tests.builders.affinity_env import DRY, WEBHOOKS, owner_of, pod_body, unique
+from tests.builders.rule_webhooks import VALIDATING
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.testing.session import STRATEGIC
 
 ZONE = "topology.kubernetes.io/zone"
 HERE = {"nodeSelector": {ZONE: "here"}}
@@ -211,6 +213,31 @@ def test_a_node_name_has_to_be_in_the_class_itself(affinity, home):
         assert f"spec.nodeName {outside} is outside it" in refused.message
     assert "it could run on node" in home.of_workload(**ELSEWHERE).message
     assert f"{ZONE}=elsewhere" in home.of_workload(**ELSEWHERE).message
+
+
+def test_a_condition_that_switches_the_pod_webhook_off_is_told_and_taken_out_again(affinity, home):
+    path, name = f"{VALIDATING}/{WEBHOOKS}", "placement-tenants.affinity.nodeyard.dev"
+
+    def enforced():
+        return affinity.wait_for_condition("Vault", "main", "PlacementEnforced", "Enforced", home.namespace)
+
+    def conditions():
+        return next(each for each in affinity.http.get(path).json["webhooks"] if each["name"] == name)[
+            "matchConditions"
+        ]
+
+    before, wanted = enforced()["lastTransitionTime"], conditions()
+
+    def is_told():
+        # It is repaired within half a second: repeat until a pass of the application has come between.
+        entry = {"name": name, "matchConditions": [*wanted, {"name": "never", "expression": "false"}]}
+        answer = affinity.http.patch(path, {"webhooks": [entry]}, STRATEGIC)
+        assert answer.status == 200, answer.content
+        affinity.wait_until(lambda: conditions() == wanted, "the condition is taken out")
+        return enforced()["lastTransitionTime"] != before
+
+    affinity.wait_until(is_told, "the application was not enforced meanwhile")
+    assert is_refused(home.of_workload())
 
 
 def test_a_label_that_was_stripped_while_nobody_looked_is_no_choice(affinity, home):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from tests.builders.tenants import (
     DELETED,
@@ -44,6 +45,17 @@ def test_a_namespace_that_goes_counts_for_the_brake():
 
     assert (action.disruption, action.always_asks) == (Disruption.DELETES, False)
     assert len(disturbed_nodes([action])) == 1
+
+
+def test_many_namespaces_that_go_at_once_wait_for_an_approval_though_nothing_is_counted_in_them():
+    names_of = [f"t{number}" for number in range(26)]
+    served = settled(snapshot(*map(tenant, names_of), secrets=[secret("tenant-root", "")]))
+    found = planned(replace(served, tenants=[deleted(each) for each in served.tenants])).plan
+
+    held = brake(found, Limit(), 0).held
+
+    assert len(held.actions) == 26
+    assert brake(msgspec.structs.replace(found, actions=found.actions[:25]), Limit(), 0).held is None
 
 
 def test_a_namespace_with_nothing_that_is_counted_goes_unasked_and_the_text_says_what_is_not_counted():

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from tests.builders.affinity_views import AffinityView
 from tests.builders.applications import (
     api_service,
     application,
@@ -10,7 +11,7 @@ from tests.builders.applications import (
     question,
     with_record,
 )
-from tests.builders.placements import PlacementView
+from tests.builders.placements import PlacementView, body, namespace
 from tests.builders.tenants import DELETED, tenant_body
 
 from nodeyard.capabilities.affinity import names
@@ -258,6 +259,37 @@ def removed(*among, old=KEPT, **given):
 def test_an_empty_tenant_may_go():
     other = application(kind="Redis", name="cache", namespace="tenant-other")
     assert removed(definition_body("Redis"), other, tenant_body("zoo")).is_allowed
+
+
+def warned(*among, old=KEPT):
+    verdict = review(question(None, old, operation="DELETE"), AffinityView(old, *among))
+    assert verdict.is_allowed
+    return verdict.warnings
+
+
+def its_namespace(of="uid-acme", name="tenant-acme"):
+    found = namespace(name)
+    found["metadata"]["annotations"] = {names.TENANT: of}
+    return found
+
+
+def test_what_is_deleted_with_a_tenant_is_said_before_also_where_nothing_is_counted():
+    claim = body("v1", "PersistentVolumeClaim", "data")
+    assert warned(its_namespace()) == (
+        "Deletes Namespace tenant-acme of Tenant tenant-root/acme with everything in it (no PersistentVolumeClaims, "
+        "workloads or single pods; Secrets and other kinds are not counted)",
+    )
+    (warning,) = warned(its_namespace(), claim)
+    assert "waits for approval: it deletes Namespace tenant-acme with 1 PersistentVolumeClaim and everything" in warning
+
+
+def test_a_namespace_that_stays_is_not_said_to_be_deleted():
+    root = tenant_body("root", finalizers=[names.TENANT_FINALIZER])
+    claim = body("v1", "PersistentVolumeClaim", "data")
+    rooted = body("v1", "PersistentVolumeClaim", "data", namespace="tenant-root")
+    assert warned(its_namespace(of="uid-of-another"), claim) == ()
+    assert warned(its_namespace(of="uid-root", name="tenant-root"), rooted, old=root) == ()
+    assert warned(claim) == ()
 
 
 def test_a_tenant_in_use_is_not_deleted_and_everything_in_it_is_named():

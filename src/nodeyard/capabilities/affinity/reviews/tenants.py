@@ -3,7 +3,8 @@
 Denied are a class that the parent does not allow and a default that is not allowed. A class that does not exist yet
 only gets a warning, so that manifests can be applied in any order. Validation of updates is ratcheting: faults from
 before the change only get a warning, since the parent may have withdrawn a class. The deletion of a tenant with child
-tenants or applications is denied. Tenants of a platform that serves them itself are not reviewed.
+tenants or applications is denied; any other gets a warning that says what is deleted with it. Tenants of a platform
+that serves them itself are not reviewed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.collect.applications import application_kinds, applications
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.tenants import left_in
@@ -24,6 +25,7 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     BadTenantName,
     ClassRevoked,
     DefaultNotAllowed,
+    NamespaceDeleted,
     NamespaceHeld,
     NotAllowedByParent,
     ParentMissing,
@@ -42,6 +44,7 @@ from nodeyard.capabilities.affinity.planning.inheritance import (
     named_classes,
     parent_of,
 )
+from nodeyard.capabilities.affinity.planning.tenants import belongs_to
 from nodeyard.capabilities.affinity.planning.values import host_faults
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View
@@ -252,7 +255,11 @@ def _review_removal(old: Tenant, view: View) -> AdmissionResponse:
         for kind in application_kinds(view)
         for each in applications(view, kind, old.own_namespace)
     )
-    if not children and not users:
-        left = left_in(view, old.own_namespace)
-        return allowed(NamespaceHeld(object=old.ref, left=left).text()) if left else allowed()
-    return denied(TenantInUse(object=old.ref, children=children, applications=len(users), users=users).text())
+    if children or users:
+        return denied(TenantInUse(object=old.ref, children=children, applications=len(users), users=users).text())
+    live = view.get(watched.TENANT_NAMESPACES.kind, old.own_namespace)
+    if live is None or is_top(old) or not belongs_to(live, old):
+        return allowed()
+    left = left_in(view, old.own_namespace)
+    loss = NamespaceHeld(object=old.ref, left=left) if left else NamespaceDeleted(object=old.ref)
+    return allowed(loss.text())
