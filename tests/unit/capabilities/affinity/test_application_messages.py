@@ -30,6 +30,13 @@ SAID = [
     (ClassNotAllowed(object=DB, affinity_class="dc3", **TENANT),
      'Postgres tenant-acme/db may not use AffinityClass "dc3": tenant acme allows dc1, dc2. Set spec.affinityClass to '
      "an allowed class, or add it to spec.allowedAffinityClasses of tenant acme"),
+    (ClassNotAllowed(object=DB, affinity_class="dc3", allow_in=("acme", "web"), tenant="web", allowed=("dc1",)),
+     'Postgres tenant-acme/db may not use AffinityClass "dc3": tenant web allows dc1. Set spec.affinityClass to an '
+     "allowed class, or add it to spec.allowedAffinityClasses of tenants acme, then web"),
+    (ClassMissing(object=DB, affinity_class="dc1", is_only=True),
+     'AffinityClass "dc1" not found: Postgres tenant-acme/db needs it. Create the class'),
+    (ClassMissing(object=DB, affinity_class="dc1", is_only=True, is_deleting=True),
+     'AffinityClass "dc1" is being deleted: Postgres tenant-acme/db needs it. Create it again once it is gone'),
     (ClassChanged(object=DB, affinity_class="dc1", previous="dc2"),
      'Changes Postgres tenant-acme/db from AffinityClass "dc2" to AffinityClass "dc1": pods of both are admitted until '
      "its release is ready"),

@@ -129,6 +129,32 @@ def test_an_application_is_told_with_its_tenant_class_and_release():
     assert "Set spec.affinityClass to one of dc1, dc2" in said
 
 
+def test_a_class_that_the_tenant_only_inherits_is_allowed_where_the_list_is():
+    """The list of the inner tenant cannot have what that of the outer one lacks."""
+    place, far = "tenant-acme-web", class_body("far")
+    inner, app = tenant_body("web", HOME), application_body("Postgres", place, "cache", affinityClass="far")
+    narrowed = tenant_body("web", HOME, allowedAffinityClasses=["dc1"])
+
+    for web, wanted in ((inner, "tenant acme"), (narrowed, "tenants acme, then web")):
+        view = AffinityView(*SURROUNDINGS, far, web, app)
+        said = " ".join(why(view, names.APPS_API_VERSION, "Postgres", "cache", place).split())
+        assert f"add it to spec.allowedAffinityClasses of {wanted} " in said
+        assert f"Add far to spec.allowedAffinityClasses of {wanted}" in said
+
+
+def test_nobody_is_told_to_choose_the_class_that_is_missing():
+    acme = tenant_body("acme", allowedAffinityClasses=["gone"])
+    app = application_body("Postgres", HOME, "main-db", affinityClass="gone")
+
+    view = AffinityView(definition_body("Postgres"), acme, RELEASE, app)
+    said = " ".join(why(view, names.APPS_API_VERSION, "Postgres", "main-db", HOME).split())
+
+    assert "AffinityClassNotFound" in said
+    assert 'Create AffinityClass "gone"' in said
+    assert "one of" not in said
+    assert "Set spec.affinityClass to another class, once tenant acme allows one" in said
+
+
 def test_a_tenant_is_told_with_every_tenant_above_it():
     inner = tenant_body("web", HOME, allowedAffinityClasses=["dc1"])
     view = AffinityView(*SURROUNDINGS, inner)

@@ -207,13 +207,15 @@ class ClassMissing(ObjectMessage, frozen=True):
     reason = Reason.AFFINITY_CLASS_NOT_FOUND
     affinity_class: str
     is_deleting: bool = False
+    is_only: bool = False
+    """The tenant allows no other class."""
 
     def text(self) -> str:
-        found = "is being deleted" if self.is_deleting else "not found"
-        return (
-            f"{class_text(self.affinity_class)} {found}: {self.object} needs it. Create the class, or set "
-            "spec.affinityClass to another"
-        )
+        found, remedy = "not found", "Create the class"
+        if self.is_deleting:
+            found, remedy = "is being deleted", "Create it again once it is gone"
+        other = "" if self.is_only else ", or set spec.affinityClass to another"
+        return f"{class_text(self.affinity_class)} {found}: {self.object} needs it. {remedy}{other}"
 
 
 class _Disallowed(ObjectMessage, frozen=True):
@@ -221,13 +223,15 @@ class _Disallowed(ObjectMessage, frozen=True):
 
     tenant: str = ""
     allowed: Allowed = None
+    allow_in: Sequence[str] = ()
+    """The tenants whose list has to get the class, the topmost first; its own tenant if none is named."""
 
     @property
     def _allows(self) -> str:
         return f"{_whose(self.tenant)} allows {listed(self.allowed or (), NAMED) or 'no class'}"
 
     def _add(self, what: str = "a class") -> str:
-        return f"add {what} to spec.allowedAffinityClasses of {_whose(self.tenant)}"
+        return f"add {what} to {_lists(self.allow_in, self.tenant)}"
 
     @property
     def _can_choose(self) -> bool:
@@ -311,6 +315,12 @@ def _whose(tenant: str) -> str:
     return f"tenant {tenant}" if tenant else "its tenant"
 
 
+def _lists(allow_in: Sequence[str], tenant: str = "") -> str:
+    """Name the lists that have to get a class: a list that is inherited cannot allow more than the one above."""
+    owners = f"tenants {', then '.join(allow_in)}" if len(allow_in) > 1 else _whose(*allow_in or (tenant,))
+    return f"spec.allowedAffinityClasses of {owners}"
+
+
 # enforcement
 
 
@@ -371,10 +381,10 @@ class ChooseAllowedClass(Message, frozen=True):
 class AllowClassInTenant(Message, frozen=True):
     reason = Reason.ALLOW_CLASS_IN_TENANT
     affinity_class: str
-    tenant: str = ""
+    allow_in: Sequence[str]
 
     def text(self) -> str:
-        return f"Add {self.affinity_class} to spec.allowedAffinityClasses of {_whose(self.tenant)}"
+        return f"Add {self.affinity_class} to {_lists(self.allow_in)}"
 
 
 class CreateClass(Message, frozen=True):

@@ -142,11 +142,17 @@ def _choose_default(snapshot: ApplicationSnapshot) -> Choice:
     policy, ref, tenant, default = snapshot.policy, snapshot.ref, snapshot.tenant_name, snapshot.policy.default
     if policy.fault:
         unusable = DefaultUnusable(
-            object=ref, affinity_class=default, tenant=tenant, allowed=policy.allowed, error=policy.fault
+            object=ref,
+            affinity_class=default,
+            tenant=tenant,
+            allowed=policy.allowed,
+            allow_in=policy.lacking(),
+            error=policy.fault,
         )
         return Choice(unusable, is_blocking=True)
     if not default and policy.needs_class:
-        return Choice(ClassRequired(object=ref, tenant=tenant, allowed=policy.allowed), is_blocking=True)
+        required = ClassRequired(object=ref, tenant=tenant, allowed=policy.allowed, allow_in=policy.lacking())
+        return Choice(required, is_blocking=True)
     if not default:
         return Choice(NoClass(object=ref, why="no default"))
     message = TenantDefault(object=ref, affinity_class=default, tenant=tenant)
@@ -158,22 +164,28 @@ def _choose_none(snapshot: ApplicationSnapshot, current: _CurrentClass | None) -
     if not policy.needs_class:
         return Choice(NoClass(object=ref, why="declined"), source=names.EXPLICIT)
     if current is not None and not current.name:
-        withdrawn = ClassWithdrawn(object=ref, tenant=tenant, allowed=policy.allowed)
+        withdrawn = ClassWithdrawn(object=ref, tenant=tenant, allowed=policy.allowed, allow_in=policy.lacking())
         return Choice(withdrawn, source=names.EXPLICIT)
-    required = ClassRequired(object=ref, tenant=tenant, allowed=policy.allowed, default=policy.default)
+    required = ClassRequired(
+        object=ref, tenant=tenant, allowed=policy.allowed, allow_in=policy.lacking(), default=policy.default
+    )
     return Choice(required, is_blocking=True)
 
 
 def _check(snapshot: ApplicationSnapshot, chosen: Choice, *, is_new: bool) -> Choice:
     """Block a class that does not exist, and a new one that the tenant does not allow."""
-    name, allowed = chosen.name, snapshot.policy.allowed
+    name, policy = chosen.name, snapshot.policy
+    allowed = policy.allowed
     affinity_class = snapshot.classes.get(name)
     if affinity_class is None or (is_new and affinity_class.is_deleting):
-        missing = ClassMissing(object=snapshot.ref, affinity_class=name, is_deleting=affinity_class is not None)
+        is_only = allowed is not None and not {*allowed} - {name}
+        is_deleting = affinity_class is not None
+        missing = ClassMissing(object=snapshot.ref, affinity_class=name, is_deleting=is_deleting, is_only=is_only)
         return replace(chosen, message=missing, is_blocking=True)
     if allowed is not None and name not in allowed:
         kind = ClassNotAllowed if is_new else ClassWithdrawn
-        refused = kind(object=snapshot.ref, affinity_class=name, tenant=snapshot.tenant_name, allowed=allowed)
+        allow_in, tenant = policy.lacking(name), snapshot.tenant_name
+        refused = kind(object=snapshot.ref, affinity_class=name, tenant=tenant, allowed=allowed, allow_in=allow_in)
         return replace(chosen, message=refused, is_blocking=is_new)
     return chosen
 

@@ -152,11 +152,13 @@ def _pod_remedies(rule: Message, policy: EffectivePolicy) -> Iterator[Message]:
             yield GrantRead()
         case PodClassMissing():
             yield CreateClass(affinity_class=rule.affinity_class)
-            yield _choose_allowed(policy)
+            yield _choose_allowed(policy, rule.affinity_class)
 
 
-def _choose_allowed(policy: EffectivePolicy) -> ChooseAllowedClass:
-    return ChooseAllowedClass(tenant="" if policy.tenant is None else policy.tenant.name, allowed=policy.allowed)
+def _choose_allowed(policy: EffectivePolicy, present: str = "") -> ChooseAllowedClass:
+    """Return the remedy to choose another class than the present one."""
+    others = None if policy.allowed is None else tuple(each for each in policy.allowed if each != present)
+    return ChooseAllowedClass(tenant="" if policy.tenant is None else policy.tenant.name, allowed=others)
 
 
 def _pod_steps(snapshot: PodSnapshot) -> Iterator[Candidate]:
@@ -216,13 +218,15 @@ def _application_remedies(rule: Message, policy: EffectivePolicy) -> Iterator[Me
     match rule:
         case ClassMissing():
             yield CreateClass(affinity_class=rule.affinity_class)
-            yield _choose_allowed(policy)
+            yield _choose_allowed(policy, rule.affinity_class)
         case ClassNotAllowed() | ClassWithdrawn():
             yield _choose_allowed(policy)
-            if rule.affinity_class:
-                yield AllowClassInTenant(affinity_class=rule.affinity_class, tenant=rule.tenant)
-        case ClassRequired() | DefaultUnusable() | ChosenByApplication() | KeptFromDefault() | TenantDefault():
+            if name := rule.affinity_class:
+                yield AllowClassInTenant(affinity_class=name, allow_in=rule.allow_in or (rule.tenant,))
+        case ClassRequired() | DefaultUnusable():
             yield _choose_allowed(policy)
+        case ChosenByApplication() | KeptFromDefault() | TenantDefault():
+            yield _choose_allowed(policy, rule.affinity_class)
 
 
 def _application_steps(snapshot: ApplicationSnapshot, chosen: str) -> Iterator[Candidate]:

@@ -104,6 +104,8 @@ class EffectivePolicy:
     """Why the default cannot be used; empty if it can."""
     faults: tuple[TenantMessage, ...] = ()
     """All faults of the tenant's spec, for conditions and reviews."""
+    restricting: tuple[Tenant, ...] = ()
+    """The tenants with an allowed list, here and above, the topmost first."""
     needs_class_above: bool = False
     """A tenant above requires a class for every application."""
     holds_unowned_above: bool = False
@@ -119,6 +121,13 @@ class EffectivePolicy:
         """Return whether pods of no application must fit at least one allowed class."""
         own = self.tenant is not None and self.tenant.spec.unowned_pods is UnownedPods.REQUIRE_ALLOWED
         return own or self.holds_unowned_above
+
+    def lacking(self, affinity_class: str = "") -> tuple[str, ...]:
+        """Return the tenants whose list has to get a class, or this one, before applications here may use it."""
+        tenants = (
+            each for each in self.restricting if affinity_class not in (each.spec.allowed_affinity_classes or ())
+        )
+        return tuple(each.name for each in tenants)
 
     @property
     def usable_default(self) -> str:
@@ -182,7 +191,7 @@ def _resolve_orphan(tenant: Tenant, missing: str) -> _Resolved:
 
 def _resolve_child(tenant: Tenant, parent: _Resolved, classes: frozenset[str]) -> _Resolved:
     allowed, members, faults = _resolve_allowed(tenant, parent)
-    own = tenant.spec.default_affinity_class
+    own, own_list = tenant.spec.default_affinity_class, tenant.spec.allowed_affinity_classes
     default, source = (parent.policy.default, parent.source) if own is None else (own, tenant.own_namespace)
     error = ""
     if default and members is not None and default not in members:
@@ -196,6 +205,7 @@ def _resolve_child(tenant: Tenant, parent: _Resolved, classes: frozenset[str]) -
         allowed=allowed,
         fault=error,
         faults=tuple(faults),
+        restricting=parent.policy.restricting if own_list is None else (*parent.policy.restricting, tenant),
         needs_class_above=parent.policy.needs_class,
         holds_unowned_above=parent.policy.holds_unowned,
     )
