@@ -90,6 +90,21 @@ def test_an_application_has_a_class(wanted, tenant, release, name, source, reaso
     assert (choice.name, choice.source, choice.message.reason, choice.is_blocking) == (name, source, reason, False)
 
 
+@pytest.mark.parametrize("tenant", [BROKEN, BELOW], ids=["a broken default", "no default"])
+@pytest.mark.parametrize("release", [None, released("", names.EXPLICIT)], ids=["new", "kept"])
+def test_nobody_is_told_to_take_a_default_that_cannot_be_had(tenant, release):
+    message = choose(snapshot(spec(""), policy=tenant, release=release)).message.text()
+
+    assert "et spec.affinityClass to an allowed class" in message
+    assert "emove" not in message
+
+
+def test_who_declines_a_class_is_told_of_the_default():
+    for release in (None, released("", names.EXPLICIT)):
+        message = choose(snapshot(spec(""), policy=SOME, release=release)).message.text()
+        assert "to get the default dc1" in message
+
+
 REFUSED = [
     ("missing", "dc9", ANY, None, Reason.AFFINITY_CLASS_NOT_FOUND),
     ("missing of a release", "dc9", ANY, released("dc9", names.EXPLICIT), Reason.AFFINITY_CLASS_NOT_FOUND),

@@ -257,7 +257,7 @@ class ClassRequired(_Disallowed, frozen=True):
 
     reason = Reason.AFFINITY_CLASS_NOT_ALLOWED
     default: str = ""
-    """The tenant's default, if spec.affinityClass is empty."""
+    """The tenant's default, if spec.affinityClass is empty and the default can be used."""
 
     def text(self) -> str:
         if not self.default:
@@ -273,6 +273,8 @@ class ClassRequired(_Disallowed, frozen=True):
 class ClassWithdrawn(_Disallowed, frozen=True):
     reason = Reason.AFFINITY_CLASS_WITHDRAWN
     affinity_class: str = ""
+    default: str = ""
+    """The tenant's default, if the application has no class."""
 
     def text(self) -> str:
         has = class_text(self.affinity_class) if self.affinity_class else "no class"
@@ -291,9 +293,9 @@ class ClassWithdrawn(_Disallowed, frozen=True):
         """Return the way to an allowed class."""
         if not self._can_choose:
             return f"First {self._add()}"
-        if self.affinity_class:
+        if not self.default:
             return "Set spec.affinityClass to an allowed class"
-        return "Remove spec.affinityClass, or set it to an allowed class"
+        return f"Remove spec.affinityClass to get the default {self.default}, or set it to an allowed class"
 
 
 class DefaultUnusable(_Disallowed, frozen=True):

@@ -163,13 +163,12 @@ def _choose_none(snapshot: ApplicationSnapshot, current: _CurrentClass | None) -
     policy, ref, tenant = snapshot.policy, snapshot.ref, snapshot.tenant_name
     if not policy.needs_class:
         return Choice(NoClass(object=ref, why="declined"), source=names.EXPLICIT)
-    if current is not None and not current.name:
-        withdrawn = ClassWithdrawn(object=ref, tenant=tenant, allowed=policy.allowed, allow_in=policy.lacking())
-        return Choice(withdrawn, source=names.EXPLICIT)
-    required = ClassRequired(
-        object=ref, tenant=tenant, allowed=policy.allowed, allow_in=policy.lacking(), default=policy.default
+    is_kept = current is not None and not current.name
+    kind = ClassWithdrawn if is_kept else ClassRequired
+    refused = kind(
+        object=ref, tenant=tenant, allowed=policy.allowed, allow_in=policy.lacking(), default=policy.usable_default
     )
-    return Choice(required, is_blocking=True)
+    return Choice(refused, source=names.EXPLICIT, is_blocking=not is_kept)
 
 
 def _check(snapshot: ApplicationSnapshot, chosen: Choice, *, is_new: bool) -> Choice:
