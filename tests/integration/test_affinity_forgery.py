@@ -170,6 +170,8 @@ def test_the_record_is_the_operators_alone(affinity, home):
 
     for value in (json.dumps(forged), None):
         home.annotate(names.CLASS_RECORD, value)
+        body = {"metadata": {"annotations": {names.CLASS_RECORD: value}}}
+        affinity.http.patch(f"{affinity.path('Vault', 'main', home.namespace)}/status", body)
         assert home.record() == before
     assert is_refused(home.of_workload())
 

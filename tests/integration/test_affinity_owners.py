@@ -213,3 +213,56 @@ def test_a_class_that_is_gone_and_made_again_counts_anew(affinity):
 
     assert affinity.pod(namespace, "store-main", nodeSelector={ZONE: "a"}).status == 403
     assert affinity.pod(namespace, "store-main", nodeSelector={ZONE: "b"}).status == 201
+
+
+@pytest.fixture
+def shared(affinity, home):
+    """The namespace of a tenant with the applications `here` and `there`, each of the class of its name."""
+    classes = {zone: affinity.affinity_class(unique(zone), nodeSelector={ZONE: zone}) for zone in ("here", "there")}
+    namespace = affinity.tenant(unique("shared"))
+    for zone, name in classes.items():
+        affinity.application_release("Store", namespace, zone, affinityClass=name)
+        affinity.install(namespace, f"store-{zone}")
+    return namespace
+
+
+def owners_of(affinity, namespace, *zones):
+    """The StatefulSets of these applications; the first is the controller."""
+    found = [affinity.get("StatefulSet", f"store-{zone}", namespace) for zone in zones]
+    references = [owner_of({**each, "apiVersion": "apps/v1", "kind": "StatefulSet"}) for each in found]
+    return [{**each, "controller": number == 0} for number, each in enumerate(references)]
+
+
+def test_a_pod_of_two_applications_keeps_to_the_classes_of_both(affinity, shared):
+    affinity.wait_until(
+        lambda: all(
+            pod(affinity, shared, *owners_of(affinity, shared, zone), nodeSelector={ZONE: zone}).status == 201
+            and pod(affinity, shared, *owners_of(affinity, shared, zone)).status == 403
+            for zone in ("here", "there")
+        ),
+        "both are found",
+    )
+    for zones in (("here", "there"), ("there", "here")):
+        first, second = owners_of(affinity, shared, *zones)
+        for order in ((first, second), (second, first)):
+            for zone, other in (("here", "there"), ("there", "here")):
+                refused = pod(affinity, shared, *order, nodeSelector={ZONE: zone})
+                assert refused.status == 403, refused.content
+                assert f"missing required nodeSelector {ZONE}={other}; its nodeSelector has {ZONE}={zone}" in (
+                    refused.message
+                )
+
+
+def test_an_owner_that_may_not_be_read_is_not_passed_over_beside_one_that_was_found(affinity, shared):
+    operated = Operated(affinity, shared)
+    operated.install()
+    try:
+        operated.add("db")
+        (known,) = owners_of(affinity, shared, "here")
+        unread = {**operated.reference("db"), "controller": False}
+        for order in ((known, unread), (unread, known)):
+            refused = pod(affinity, shared, *order, nodeSelector={ZONE: "here"})
+            assert refused.status == 403, refused.content
+            assert f"its owner {operated.kind} {shared}/db cannot be read" in refused.message
+    finally:
+        operated.close()
