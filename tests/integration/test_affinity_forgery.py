@@ -91,6 +91,11 @@ def open_home(affinity, home):
     return Home(affinity, "Allow")
 
 
+@pytest.fixture(params=["home", "open_home"])
+def any_home(request):
+    return request.getfixturevalue(request.param)
+
+
 UNLABELLED = {"labels": dict.fromkeys((names.APPLICATION_GROUP, names.APPLICATION_KIND, names.APPLICATION_NAME))}
 RENAMED = {"labels": {names.APPLICATION_NAME: "another"}}
 DISOWNED = {"ownerReferences": None}
@@ -100,68 +105,70 @@ def is_refused(answer):
     return answer.status == 403 and "denied the request" in answer.message
 
 
-def test_a_forged_release_without_a_class_is_no_way_out(affinity, home):
-    forged = home.forge()
-    affinity.wait_until(lambda: home.by_reference(forged, **HERE).status == 201, "the release is known")
+def test_a_forged_release_without_a_class_is_no_way_out(affinity, any_home):
+    forged = any_home.forge()
+    affinity.wait_until(lambda: any_home.by_reference(forged, **HERE).status == 201, "the release is known")
 
-    refused = home.by_reference(forged)
+    refused = any_home.by_reference(forged)
 
     assert is_refused(refused), refused.content
     assert f"HelmRelease {forged}, which has no AffinityClass" in refused.message
-    assert is_refused(home.by_label(forged))
-    assert is_refused(home.by_label(forged, nodeName="anywhere"))
-    assert home.by_label(forged, **HERE).status == 201
+    assert is_refused(any_home.by_label(forged))
+    assert is_refused(any_home.by_label(forged, nodeName="anywhere"))
+    assert any_home.by_label(forged, **HERE).status == 201
 
 
-def test_a_forged_release_has_no_class_that_the_tenant_does_not_allow(affinity, home):
-    forged = home.forge(home.foreign)
-    affinity.wait_until(lambda: home.by_reference(forged, **ELSEWHERE).status == 403, "the release is known")
+def test_a_forged_release_has_no_class_that_the_tenant_does_not_allow(affinity, any_home):
+    forged = any_home.forge(any_home.foreign)
+    affinity.wait_until(lambda: any_home.by_reference(forged, **ELSEWHERE).status == 403, "the release is known")
 
     for given in (ELSEWHERE, {}, HERE):
-        refused = home.by_label(forged, **given)
+        refused = any_home.by_label(forged, **given)
         assert is_refused(refused), refused.content
-        assert f'with AffinityClass "{home.foreign}", which no Vault' in refused.message
+        assert f'with AffinityClass "{any_home.foreign}", which no Vault' in refused.message
 
 
-def test_a_release_that_says_the_application_owns_it_has_the_applications_class_or_none(affinity, home):
-    application = affinity.get("Vault", "main", home.namespace)
+def test_a_release_that_says_the_application_owns_it_has_the_applications_class_or_none(affinity, any_home):
+    application = affinity.get("Vault", "main", any_home.namespace)
     owner = {**owner_of({**application, "apiVersion": names.APPS_API_VERSION, "kind": "Vault"}), "controller": False}
-    forged = home.forge(owner=owner)
-    affinity.wait_until(lambda: home.by_reference(forged, **HERE).status == 201, "the release is known")
+    forged = any_home.forge(owner=owner)
+    affinity.wait_until(lambda: any_home.by_reference(forged, **HERE).status == 201, "the release is known")
 
-    assert is_refused(home.by_reference(forged))
-    assert is_refused(home.by_reference(forged, **ELSEWHERE))
+    assert is_refused(any_home.by_reference(forged))
+    assert is_refused(any_home.by_reference(forged, **ELSEWHERE))
 
 
-def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(affinity, home):
-    forged = home.forge()
-    affinity.wait_until(lambda: home.by_reference(forged, RELEASE, **HERE).status == 201, "the release is known")
+def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(affinity, any_home):
+    forged = any_home.forge()
+    affinity.wait_until(lambda: any_home.by_reference(forged, RELEASE, **HERE).status == 201, "the release is known")
 
-    refused = home.by_reference(forged, RELEASE)
+    refused = any_home.by_reference(forged, RELEASE)
 
     assert is_refused(refused)
-    assert is_refused(home.by_reference(RELEASE, forged))
+    assert is_refused(any_home.by_reference(RELEASE, forged))
 
 
-def test_a_label_that_is_stripped_from_the_release_changes_nothing(affinity, home):
-    values = home.release["spec"]["values"]
+def test_a_label_that_is_stripped_from_the_release_changes_nothing(affinity, any_home):
+    values = any_home.release["spec"]["values"]
     for _ in range(30):
-        home.strip()
-        assert is_refused(home.of_workload())
+        any_home.strip()
+        assert is_refused(any_home.of_workload())
 
-    affinity.wait_until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
-    assert affinity.release("Vault", home.namespace, "main")["spec"]["values"] == values
-    assert home.of_workload(**HERE).status == 201
-    assert home.record()["class"] == home.allowed
+    affinity.wait_until(
+        lambda: any_home.labels().get(names.AFFINITY_CLASS) == any_home.allowed, "the label is put back"
+    )
+    assert affinity.release("Vault", any_home.namespace, "main")["spec"]["values"] == values
+    assert any_home.of_workload(**HERE).status == 201
+    assert any_home.record()["class"] == any_home.allowed
 
 
-def test_a_previous_class_that_nobody_recorded_does_not_count_and_goes(affinity, home):
-    for forged in ("", home.foreign):
-        home.change(**{names.PREVIOUS_CLASS: forged})
+def test_a_previous_class_that_nobody_recorded_does_not_count_and_goes(affinity, any_home):
+    for forged in ("", any_home.foreign):
+        any_home.change(**{names.PREVIOUS_CLASS: forged})
 
-        assert is_refused(home.of_workload())
-        assert is_refused(home.of_workload(**ELSEWHERE))
-        affinity.wait_until(lambda: names.PREVIOUS_CLASS not in home.labels(), "it is taken off")
+        assert is_refused(any_home.of_workload())
+        assert is_refused(any_home.of_workload(**ELSEWHERE))
+        affinity.wait_until(lambda: names.PREVIOUS_CLASS not in any_home.labels(), "it is taken off")
 
 
 def test_the_record_is_the_operators_alone(affinity, home):
@@ -187,16 +194,18 @@ def test_who_makes_an_application_cannot_bring_a_record(affinity, home):
     assert release["metadata"]["labels"][names.AFFINITY_CLASS] == home.allowed
 
 
-def test_while_the_application_is_paused_its_class_holds_and_it_keeps_it(affinity, home):
-    home.annotate("nodeyard.dev/paused", "true")
-    home.strip()
-    assert is_refused(home.of_workload())
-    assert home.of_workload(**HERE).status == 201
+def test_while_the_application_is_paused_its_class_holds_and_it_keeps_it(affinity, any_home):
+    any_home.annotate("nodeyard.dev/paused", "true")
+    any_home.strip()
+    assert is_refused(any_home.of_workload())
+    assert any_home.of_workload(**HERE).status == 201
 
-    home.annotate("nodeyard.dev/paused", None)
+    any_home.annotate("nodeyard.dev/paused", None)
 
-    affinity.wait_until(lambda: home.labels().get(names.AFFINITY_CLASS) == home.allowed, "the label is put back")
-    assert home.record()["class"] == home.allowed
+    affinity.wait_until(
+        lambda: any_home.labels().get(names.AFFINITY_CLASS) == any_home.allowed, "the label is put back"
+    )
+    assert any_home.record()["class"] == any_home.allowed
 
 
 def test_a_node_name_has_to_be_in_the_class_itself(affinity, home):
