@@ -1,7 +1,7 @@
 """The design's flow from class to pod, on both servers, with the webhooks really called: and what changes do to it."""
 
 import pytest
-from tests.builders.affinity_env import ROOT, application_body, pod_body, set_body, unique
+from tests.builders.affinity_env import ROOT, application_body, owner_of, pod_body, set_body, unique
 
 from nodeyard.capabilities.affinity import names
 
@@ -318,6 +318,24 @@ def test_a_held_tenant_goes_by_itself_once_what_was_left_in_it_is_gone(platform,
 
     platform.wait_until(lambda: platform.get("Tenant", tenant, ROOT) is None, "the tenant is gone")
     platform.wait_until(lambda: platform.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
+
+
+def test_a_pod_that_an_object_of_another_kind_controls_holds_the_deletion_too(platform):
+    """As the database of an operator does: nothing else tells that it would be lost."""
+    tenant = unique("operated")
+    home = platform.tenant(tenant)
+    kind = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND}
+    spec = {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "x"}}
+    owner = platform.create({**kind, "metadata": {"name": "database", "namespace": home}, "spec": spec})
+    platform.create(pod_body(home, "left", [owner_of({**owner, **kind})]))
+    platform.wait_until(lambda: left_in_tenant(platform, tenant, "Pod"), "what is left is known")
+    assert platform.delete("Tenant", tenant, ROOT).status == 200
+
+    condition = platform.wait_for_condition("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+
+    assert f"it deletes Namespace {home} with 1 Pod" in condition["message"]
+    platform.http.delete(platform.path("Pod", "left", home), query={"gracePeriodSeconds": 0})
+    platform.wait_until(lambda: platform.get("Tenant", tenant, ROOT) is None, "the tenant is gone")
 
 
 def test_a_secret_is_not_counted_and_holds_no_deletion_and_warning_and_event_say_so(platform):

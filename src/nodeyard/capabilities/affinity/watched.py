@@ -179,15 +179,23 @@ def namespace_of(obj: Object) -> Iterable[str]:
     return (obj["metadata"].get("namespace", ""),)
 
 
-def unmanaged_in(obj: PartialObject) -> Iterable[str]:
-    """Return the namespace of an object that no controller would recreate."""
-    return () if obj.metadata.controller is not None else (obj.metadata.namespace,)
+_COUNTED_CONTROLLERS: Final = frozenset((each.group, each.kind) for each in OWNERS)
+
+
+def unmanaged_in(obj: PartialObject | PlacedPod) -> Iterable[str]:
+    """Return the namespace of an object unless its controller is a workload, which is counted instead.
+
+    Controllers of other kinds, such as the database of an operator, are not counted: what they control is.
+    """
+    controller = obj.metadata.controller
+    if controller is not None and (controller.api_version.partition("/")[0], controller.kind) in _COUNTED_CONTROLLERS:
+        return ()
+    return (obj.metadata.namespace,)
 
 
 def bare_pod_in(pod: PlacedPod) -> Iterable[str]:
-    """Return the namespace of a pod without a controller that has not finished."""
-    is_bare = pod.metadata.controller is None and pod.status.phase not in _FINISHED
-    return (pod.metadata.namespace,) if is_bare else ()
+    """Return the namespace of a pod that no workload controls and that has not finished."""
+    return () if pod.status.phase in _FINISHED else unmanaged_in(pod)
 
 
 def labels_of(obj: Any) -> dict[str, str]:

@@ -142,6 +142,16 @@ def test_what_its_controller_would_make_again_and_a_pod_that_has_finished_keep_n
     assert due(controller.pod_keys(leaving, finished, None)) == set()
 
 
+def test_what_an_object_that_is_not_counted_controls_concerns_a_tenant_that_waits_for_it_to_go():
+    """The volumes and pods of a database that an operator runs: nothing else tells that they would be lost."""
+    leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
+
+    for api_version, kind in (("postgresql.cnpg.io/v1", "Cluster"), ("example.dev/v1", "Deployment")):
+        owner = {"apiVersion": api_version, "kind": kind, "name": "main", "uid": "1", "controller": True}
+        for told, type in ((controller.unmanaged_keys, PartialObject), (controller.pod_keys, PlacedPod)):
+            assert due(told(leaving, in_acme(type, ownerReferences=[owner]), None)) == {"tenants"}
+
+
 def in_acme(type, **metadata):
     return msgspec.convert({"metadata": {"name": "left", "namespace": "tenant-acme", **metadata}}, type)
 

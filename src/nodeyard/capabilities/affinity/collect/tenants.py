@@ -1,7 +1,7 @@
 """Collect the tree of tenants, and what would be deleted with the Namespace of each.
 
-Counted are volumes, workloads and pods that no controller would recreate. Secrets and all other kinds are not: the
-operator has no right to list them. Applications are counted apart, since they block the deletion.
+Counted are volumes, workloads and pods, except those that a counted workload controls. Secrets and all other kinds are
+not: the operator has no right to list them. Applications are counted apart, since they block the deletion.
 """
 
 from __future__ import annotations
