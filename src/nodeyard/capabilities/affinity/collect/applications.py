@@ -111,13 +111,15 @@ def applications_with_class(view: View, kind: str, affinity_class: str) -> Seque
 
 def recorded_applications(view: View, namespace: str, release: str) -> Iterator[tuple[Application, Record]]:
     """Yield the applications whose record names this HelmRelease; none if an APIService serves them."""
+    if is_served_elsewhere(view):
+        return
     for kind in application_kinds(view):
         try:
             found = view.indexed(watched.view_kind(kind), names.BY_RELEASE, f"{namespace}/{release}")
         except KeyError:
             continue
         for each in found:
-            if (record := stored_record(each)) is not None and not is_served_elsewhere(view):
+            if (record := stored_record(each)) is not None:
                 yield Application(names.APPS_GROUP, kind, each["metadata"]["name"]), record
 
 
