@@ -230,6 +230,16 @@ def test_withdrawing_a_class_that_applications_have_is_warned_about():
     assert other.warnings == ()
 
 
+def test_withdrawing_a_class_that_applications_of_a_tenant_below_have_is_warned_about_too():
+    below = application({}, namespace="tenant-acme-web")
+    used = with_record(below, {"metadata": {"name": "postgres-main-db", "labels": {KEY: "dc2"}}})
+
+    changed = tenant_body("acme", only("dc1", defaultAffinityClass="dc1"))
+    (warning,) = asked(changed, ACME, among=(ACME, web(), definition_body(), used)).warnings
+
+    assert "revokes AffinityClass dc2 in tenant-acme-web: Postgres main-db keep it" in warning
+
+
 @pytest.mark.parametrize("names", [("acme", "acme/a-b"), ("a-b", "a-b/web")], ids=["the child", "itself"])
 def test_a_bad_name_in_the_tree_does_not_keep_anybody_from_changing_classes(names):
     own, child = (tenant_body(each, only("dc1", "dc2")) for each in names)
