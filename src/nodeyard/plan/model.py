@@ -193,8 +193,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     these writes then need no reconcile."""
     reserves: dict[str, str] = {}
     """Budgets shared with other keys that this plan takes from, until the server has answered its writes. Each has a
-    token, by which the planner recognises the write in the cache. Only for keys that are planned inline
-    (`Capability.plans_inline`): no other key is planned between the snapshot and the reservation."""
+    token, by which the planner recognises the write in the cache. If another key took or released a part of one of them
+    since the snapshot, the key is planned again."""
     waits_for: tuple[str, ...] = ()
     """Shared budgets that are spent: the key is requeued when another key releases a part that it did not use."""
 

@@ -78,6 +78,39 @@ def test_a_key_may_reserve_one_budget_and_wait_for_another() -> None:
     assert reservations.waiting("c") == ("k1",)
 
 
+def test_a_plan_is_refused_if_another_key_reserved_since_its_snapshot() -> None:
+    reservations = Reservations()
+    reservations.begin("k1")
+    reservations.begin("k2")
+    assert reservations.reserve("k1", {"b": "t"})
+    assert not reservations.reserve("k2", {"b": "t"})
+    assert reservations.reserved("b") == {"k1": "t"}
+
+
+@pytest.mark.parametrize("leave", [lambda all: all.release("k1"), lambda all: all.drop("k1")], ids=["release", "drop"])
+def test_a_plan_that_found_the_budget_spent_is_refused_if_a_part_is_free_meanwhile(leave) -> None:  # type: ignore[no-untyped-def]
+    reservations = reserving("k1")
+    reservations.begin("k2")
+    leave(reservations)
+    assert not reservations.reserve("k2", {}, ["b"])
+
+
+def test_a_plan_is_not_refused_for_another_budget_nor_for_what_was_before() -> None:
+    reservations = reserving("k1")
+    reservations.begin("k2")
+    reservations.reserve("k3", {"c": "t"})
+    assert reservations.reserve("k2", {"b": "t"})
+
+
+def test_a_refused_key_is_planned_again_from_the_new_reservations() -> None:
+    reservations = Reservations()
+    reservations.begin("k2")
+    reservations.reserve("k1", {"b": "t"})
+    assert not reservations.reserve("k2", {"b": "t"})
+    reservations.begin("k2")
+    assert reservations.reserve("k2", {"b": "t"})
+
+
 @pytest.mark.parametrize("forgets", [lambda all: all.drop("k1"), lambda all: all.clear()], ids=["key", "all"])
 def test_nothing_is_left_of_a_key_that_is_dropped(forgets) -> None:  # type: ignore[no-untyped-def]
     reservations = Reservations()

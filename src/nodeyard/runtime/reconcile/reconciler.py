@@ -131,7 +131,7 @@ class Reconciler:
         began = self._tools.clock.monotonic()
         self._tools.latency.begin(key)
         self._tools.expectations.begin(key)
-        self._tools.reservations.drop(key)
+        self._tools.reservations.begin(key)
         with bound(reconcile=id, capability=self._capability.name, key=key):
             try:
                 result = await self._pass(key)
@@ -179,7 +179,9 @@ class Reconciler:
         planned, braked = await self._plan(
             key, snapshot, now, approvals((*roots, *capability.roots.approval(tools.view, key)))
         )
-        tools.reservations.reserve(key, planned.reserves, planned.waits_for)
+        if not tools.reservations.reserve(key, planned.reserves, planned.waits_for):
+            _log.info("reconcile restarted", reason="another key took or released a part of the same budget")
+            return ReconcileResult(Ending.CONFLICT)
         self._record_plan(key, braked)
         if observing:
             return await self._observe(braked.now, roots, observing, now)

@@ -12,6 +12,7 @@ from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.status import StatusResult
 from nodeyard.client.errors import TransportError
 from nodeyard.kube.objects import Node, ObjectMeta
+from nodeyard.process.clock import settle
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.background import LoopInputs
 from nodeyard.runtime.capability import Background, Event, PeerOperator, Report, Roots
@@ -423,13 +424,42 @@ async def test_a_status_that_admission_refuses_is_logged_and_tried_again_at_the_
     assert "status not written" in capsys.readouterr().out
 
 
-def taking(budget):
+def taking(budget, *, is_inline=True):
     """A capability whose plans take from a shared budget."""
 
     def plan(*given):
         return msgspec.structs.replace(LABELS.plan(*given), reserves={budget: "token"})
 
-    return dataclasses.replace(LABELS, plan=plan, plans_inline=lambda _key: True)
+    return dataclasses.replace(LABELS, plan=plan, plans_inline=lambda _key: is_inline)
+
+
+async def advance_pass(stage):
+    """Let plan and report of a pass run, each in the thread."""
+    await stage.clock.advance(stage.plans_for)
+    await stage.clock.advance(stage.plans_for)
+
+
+async def test_a_key_planned_in_a_thread_is_planned_again_if_another_took_from_its_budget_meanwhile(stage):
+    stage.plans_for = 1.0
+    reconciler = stage.reconciler(taking("b", is_inline=False))
+    running = asyncio.ensure_future(reconciler.reconcile("a"))
+    await settle()
+    stage.reservations.reserve("other", {"b": "token"})
+    await advance_pass(stage)
+    assert (await running).ending is Ending.CONFLICT
+    assert (stage.story, stage.reservations.reserved("b")) == ([], {"other": "token"})
+    running = asyncio.ensure_future(reconciler.reconcile("a"))
+    await advance_pass(stage)
+    assert (await running).ending is Ending.SETTLED
+
+
+async def test_a_key_planned_in_a_thread_goes_on_if_another_budget_has_changed_meanwhile(stage):
+    stage.plans_for = 1.0
+    running = asyncio.ensure_future(stage.reconciler(taking("b", is_inline=False)).reconcile("a"))
+    await settle()
+    stage.reservations.reserve("other", {"c": "token"})
+    await advance_pass(stage)
+    assert (await running).ending is Ending.SETTLED
 
 
 @pytest.mark.parametrize("result", [Result.DONE, Result.FAILED, Result.DENIED, Result.HELD])
