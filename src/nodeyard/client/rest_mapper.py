@@ -1,12 +1,13 @@
 """RESTMapper: the resource of an apiVersion and kind on one server, from cached discovery.
 
-    InformerFactory ──refresh()──▶ RESTMapper ──▶ discovery, at most DISCOVERY_SECONDS old
+    InformerFactory ──refresh()──▶ RESTMapper ──▶ discovery, on demand
     applier ──find()──▶ cache                     a miss makes the next discovery due soon
     admission ──look_up()──▶ cache, then one request for the group and version
 
 There is one RESTMapper per server. A registered kind maps to the type that its cache keeps, so that a response can
-overlay the cache. Discovery runs on demand: once somebody follows what is served, or after a miss. The last catalog
-stays while discovery fails.
+overlay the cache. Discovery runs after a miss, after `invalidate` (a watch got a 404, a CRD or an APIService changed),
+and for who follows what is served: every DISCOVERY_SECONDS while a change is expected (`expects_changes`), else every
+SETTLED_SECONDS. The last catalog stays while discovery fails.
 
 `look_up` also finds a kind whose CRD was installed a moment ago. Concurrent misses of the same version share one
 request. If the server no longer serves the version, the kind is found in another one. Misses are not cached, but
@@ -33,6 +34,8 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 
 DISCOVERY_SECONDS: Final = 30.0
+SETTLED_SECONDS: Final = 600.0
+"""The interval while nothing is missing: no request would fail for what discovery finds, such as a new version."""
 DISCOVERY_RETRY_SECONDS: Final = 2.0
 # Discovery after a miss runs at most this often, however many kinds are missing.
 MISS_SECONDS: Final = 5.0
@@ -61,7 +64,9 @@ class RESTMapper:
         self._asked_at = float("-inf")
         self._due_at = float("inf")
         self._is_followed = False
-        self._follow_ups: tuple[float, ...] = ()
+        self.expects_changes = True
+        """True while a kind is missing, or something else may change that only discovery shows."""
+        self._follow_ups: list[float] = []
         self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._pending: dict[str, asyncio.Task[Catalog]] = {}
         """Lookups by version that are not sent yet and can be shared."""
@@ -98,17 +103,20 @@ class RESTMapper:
     @property
     def due_in(self) -> float:
         """The seconds until discovery is due."""
-        return max(0.0, self._due_at - self._clock.monotonic())
+        due_at = self._due_at
+        if self._is_followed:
+            due_at = min(due_at, self._asked_at + (DISCOVERY_SECONDS if self.expects_changes else SETTLED_SECONDS))
+        return max(0.0, due_at - self._clock.monotonic())
 
     def follow(self) -> None:
-        """Keep the catalog at most DISCOVERY_SECONDS old from now on."""
+        """Repeat discovery from now on."""
         if not self._is_followed:
             self._is_followed, self._due_at = True, float("-inf")
             self._on_stale()
 
     def invalidate(self) -> None:
         """Make discovery due now and a few times soon after: a kind may have been added or removed."""
-        self._due_at, self._follow_ups = float("-inf"), FOLLOW_UP_SECONDS
+        self._due_at, self._follow_ups = float("-inf"), [*FOLLOW_UP_SECONDS]
         self._on_stale()
 
     def forget(self) -> None:
@@ -117,11 +125,10 @@ class RESTMapper:
 
     async def refresh(self) -> bool:
         """Run discovery if it is due; return True if there is a new catalog."""
-        now = self._clock.monotonic()
-        if now < self._due_at:
+        if self.due_in > 0:
             return False
         # Reset before the request: `find` and `invalidate` may make the next discovery due meanwhile.
-        self._asked_at, self._due_at = now, float("inf")
+        self._asked_at, self._due_at = self._clock.monotonic(), float("inf")
         try:
             self.catalog = await self._client.catalog()
         except (ClientError, msgspec.MsgspecError, LookupError) as error:
@@ -129,9 +136,9 @@ class RESTMapper:
             OUTAGES.log(_log, "discovery failed", "", error)
             self._schedule(DISCOVERY_RETRY_SECONDS)
             return False
-        regular = DISCOVERY_SECONDS if self._is_followed else float("inf")
-        wait, self._follow_ups = (*self._follow_ups, regular)[0], self._follow_ups[1:]
-        self._schedule(wait)
+        if self._follow_ups:
+            wait, *self._follow_ups = self._follow_ups
+            self._schedule(wait)
         return True
 
     def _schedule(self, seconds: float) -> None:

@@ -146,7 +146,7 @@ class InformerFactory:
         if informer is None:
             informer = self._informers[key] = SharedInformer(key)
             informer.on_synced += [self._progress.set, self._wake.set]
-            informer.on_watch_error.append(self._progress.set)
+            informer.on_watch_error += [self._progress.set, self._wake.set]
             if full_name(informer.resource) in _KIND_SOURCES:
                 informer.cache.listen(lambda _change: self.mapper.invalidate())
         return informer
@@ -210,8 +210,19 @@ class InformerFactory:
             for informer in self.informers:
                 informer.serve(self.mapper.catalog)
             self.server_info.notify()
+        self.mapper.expects_changes = self._expects_changes()
         if self._identifies:
             await self.server_info.identify(sum(informer.breaks for informer in self.informers))
+
+    def _expects_changes(self) -> bool:
+        """Return True if only discovery would show that a kind or a version appears or goes.
+
+        A missing kind may be one of an aggregated API, whose APIService does not change when it serves a new kind.
+        """
+        if any(informer.is_missing or informer.error for informer in self.informers if informer.needs):
+            return True
+        watched = {full_name(each.resource) for each in self.informers if each.is_running and each.is_whole}
+        return self.server_info.expects_changes(is_signalled=watched >= _KIND_SOURCES)
 
     # contact
 

@@ -8,7 +8,7 @@ it, and again after watches broke. If the server does not respond, the last know
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -29,7 +29,7 @@ _log = get_logger("watches")
 
 
 class ServerInfo:
-    """The known facts of one server. `on_asked` is called when the cluster's uid is first asked for."""
+    """The known facts of one server. `on_asked` is called when a fact is first asked for."""
 
     def __init__(
         self, client: Client, clock: Clock, mapper: RESTMapper, on_asked: Callable[[], None] = lambda: None
@@ -68,9 +68,18 @@ class ServerInfo:
             self.is_uid_asked = True
             self._on_asked()
 
-    def ask_versions(self) -> None:
-        self.are_versions_asked = True
-        self._mapper.follow()
+    def ask_versions(self, *, is_new: bool = False) -> None:
+        """Have discovery repeated. `is_new`: the interval may depend on the answer about this kind."""
+        if not self.are_versions_asked:
+            self.are_versions_asked = True
+            self._mapper.follow()
+        elif is_new:
+            self._on_asked()
+
+    def expects_changes(self, *, is_signalled: bool) -> bool:
+        """Return True if discovery may change an answer: a kind is missing, or no watch signals changes of kinds."""
+        answers = [answer for queries in self._all_queries for answer in queries.answers]
+        return not all(answers) or (bool(answers) and not is_signalled)
 
     # called by the informer factory
 
@@ -125,9 +134,14 @@ class ServerInfoQueries:
         return self._uid
 
     def versions(self, group: str, kind: str) -> tuple[str, ...]:
-        self._info.ask_versions()
+        self._info.ask_versions(is_new=(group, kind) not in self._versions)
         answer = self._versions[group, kind] = self._info.versions(group, kind)
         return answer or ()
+
+    @property
+    def answers(self) -> Iterable[tuple[str, ...] | None]:
+        """The versions of each kind that was asked for; empty if it is not served, None while that is unknown."""
+        return self._versions.values()
 
     @property
     def is_answered(self) -> bool:

@@ -119,6 +119,16 @@ class SharedInformer:
         return (bool(self.is_served) or not self.is_optional) and any(is_needed() for is_needed in self.needs)
 
     @property
+    def is_missing(self) -> bool:
+        """True if the server does not serve the kind, or not in the version that is wanted most."""
+        return self.is_served is False or self.resource.version != self._versions[0].version
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all objects of the kind are watched."""
+        return self.key.selection is None and not self.key.namespace
+
+    @property
     def is_synced(self) -> bool:
         """True if the cache matches the server; it is empty for an optional kind that is not served."""
         if self.reflector is not None:

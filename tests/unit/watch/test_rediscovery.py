@@ -1,7 +1,7 @@
 """New kinds are found soon: where their definitions are watched, and in a few looks after one was missed."""
 
-from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
-from nodeyard.client.rest_mapper import DISCOVERY_SECONDS, FOLLOW_UP_SECONDS
+from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.client.rest_mapper import DISCOVERY_SECONDS, FOLLOW_UP_SECONDS, SETTLED_SECONDS
 from nodeyard.runtime.capability import Watch
 
 from .stages import NODE_WATCH, WIDGETS
@@ -29,7 +29,8 @@ async def test_elsewhere_it_is_found_in_its_turn(stage, clock):
     assert "widgets.example.dev" in stage.running
 
 
-async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_turn_again(stage, clock, monkeypatch):
+def record_discoveries(stage, clock, monkeypatch):
+    """Return the list of the times of discovery, which grows."""
     asked, discover = [], stage.client.catalog
 
     async def catalog():
@@ -37,6 +38,82 @@ async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_tur
         return await discover()
 
     monkeypatch.setattr(stage.client, "catalog", catalog)
+    return asked
+
+
+async def test_while_nothing_is_missing_the_server_is_asked_rarely(stage, clock, monkeypatch):
+    await stage.define_widgets()
+    asked = record_discoveries(stage, clock, monkeypatch)
+    stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
+    await stage.start()
+    assert "widgets.example.dev" in stage.running
+    asked.clear()
+
+    await clock.advance(SETTLED_SECONDS - 5)
+    assert asked == []
+    await clock.advance(10)
+    assert len(asked) == 1
+
+
+async def test_when_a_kind_goes_the_server_is_asked_often_until_it_is_back(stage, clock, monkeypatch):
+    await stage.define_widgets()
+    asked = record_discoveries(stage, clock, monkeypatch)
+    stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
+    await stage.start()
+    await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
+    await clock.advance(DISCOVERY_SECONDS + 1)
+    assert "widgets.example.dev" not in stage.running
+    asked.clear()
+    await clock.advance(3 * DISCOVERY_SECONDS)
+    assert len(asked) == 3
+
+    await stage.define_widgets()
+    await clock.advance(DISCOVERY_SECONDS + 1)
+    assert "widgets.example.dev" in stage.running
+
+
+async def test_versions_that_were_asked_for_are_looked_up_often_unless_definitions_are_watched(
+    stage, clock, monkeypatch
+):
+    await stage.define_widgets()
+    asked = record_discoveries(stage, clock, monkeypatch)
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    view.versions("example.dev", "Widget")
+    await clock.advance(1)
+    assert view.versions("example.dev", "Widget") == ("v1",)
+    asked.clear()
+    await clock.advance(3 * DISCOVERY_SECONDS)
+    assert len(asked) == 3
+
+    stage.register(Watch(CUSTOM_RESOURCE_DEFINITIONS), Watch(API_SERVICES))
+    await clock.advance(DISCOVERY_SECONDS + 1)
+    asked.clear()
+    await clock.advance(3 * DISCOVERY_SECONDS)
+    assert asked == []
+    await stage.serve_widgets_as("v2")
+    await clock.advance(1)
+    assert "v2" in view.versions("example.dev", "Widget")
+
+
+async def test_a_missing_kind_that_is_asked_for_later_is_looked_up_often(stage, clock, monkeypatch):
+    await stage.define_widgets()
+    asked = record_discoveries(stage, clock, monkeypatch)
+    view = stage.register(NODE_WATCH, Watch(CUSTOM_RESOURCE_DEFINITIONS), Watch(API_SERVICES))
+    await stage.start()
+    view.versions("example.dev", "Widget")
+    await clock.advance(DISCOVERY_SECONDS + 1)
+    view.versions("example.dev", "Gadget")
+    await clock.advance(1)
+    asked.clear()
+
+    await clock.advance(3 * DISCOVERY_SECONDS)
+
+    assert len(asked) == 3
+
+
+async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_turn_again(stage, clock, monkeypatch):
+    asked = record_discoveries(stage, clock, monkeypatch)
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
     await stage.start()
     await clock.advance(1)
