@@ -224,7 +224,7 @@ def test_an_edit_of_a_role_writes_the_status_of_each_node_once(profiles_env, ope
         profiles_env.wait_until_settled(node, "p")
 
     def written():
-        return running.write_counts()[f"patch {names.NODE_PLURAL}.{names.DATAPLANE_GROUP}"]
+        return running.wait_until_idle().write_counts()[f"patch {names.NODE_PLURAL}.{names.DATAPLANE_GROUP}"]
 
     def rollout():
         return {profiles_env.condition(NODE, node, "RolloutDone")["reason"] for node in nodes}
@@ -268,7 +268,7 @@ def test_an_edit_of_a_role_writes_the_status_of_each_node_once_also_if_reports_a
         return {profiles_env.choice(node, "nova").get("hash") for node in nodes}
 
     def written():
-        return running.write_counts()[f"patch {names.NODE_PLURAL}.{names.DATAPLANE_GROUP}"]
+        return running.wait_until_idle().write_counts()[f"patch {names.NODE_PLURAL}.{names.DATAPLANE_GROUP}"]
 
     before = profiles_env.hash_of("n0")
     profiles_env.wait_until(lambda: reported() == {before}, "nothing is left to be told")

@@ -144,6 +144,11 @@ class Controller:
         return self._reconciler.held
 
     @property
+    def is_idle(self) -> bool:
+        """True while no key is ready or being reconciled."""
+        return self._queue.is_idle and not self._queue.depth
+
+    @property
     def is_synced(self) -> bool:
         """True if the informers that plans and reviews need have synced."""
         return self._reconciler.is_synced()

@@ -141,6 +141,11 @@ class Operator(LoopThread):
         until(lambda: self.leads, f"operator {self.identity} leads")
         return self
 
+    def wait_until_idle(self) -> Self:
+        """Wait until no key is ready or being reconciled: the responses to all writes have been counted."""
+        until(lambda: self._running.manager.controllers[0].is_idle, f"operator {self.identity} is idle")
+        return self
+
     @property
     def leads(self) -> bool:
         return self._running.manager.controllers[0].fence.may_write()
@@ -160,7 +165,7 @@ class Operator(LoopThread):
         return float(sum(sample.value for sample in self._samples(name, labels)))
 
     def write_counts(self) -> dict[str, float]:
-        """Return the number of write requests sent, by verb and resource, without Leases."""
+        """Return the number of write requests answered, by verb and resource, without Leases."""
         counted: dict[str, float] = {}
         for sample in self._samples("nodeyard_client_requests_total", {}):
             verb, resource = sample.labels["verb"], sample.labels["resource"]
