@@ -419,10 +419,17 @@ class UnclaimedSpare(SparesMessage, frozen=True):
     reason = Reason.SPARE
     templates: tuple[str, ...] = ()
     """The templates that select it."""
+    not_claiming: tuple[str, ...] = ()
+    """Those that claim nothing, even if they lack nodes: paused, in dry run, or being deleted."""
 
     def text(self) -> str:
         if not self.templates:
             return "Spare: no template selects it"
+        if self.not_claiming:
+            return (
+                f"Spare: no template that selects it ({listed(self.templates)}) claims it; "
+                f"{listed(self.not_claiming)} {'claims' if len(self.not_claiming) == 1 else 'claim'} no nodes now"
+            )
         return f"Spare: no template that selects it ({listed(self.templates)}) needs another node"
 
 

@@ -218,12 +218,39 @@ def test_a_spare_that_a_short_template_refuses_says_which_requirement_failed() -
     assert said == "Cordoned, excluded by spec.eligibility.requireReady of web: the node"
 
 
+def test_a_spare_of_a_template_that_claims_nothing_now_is_not_said_to_be_unneeded() -> None:
+    templates = [template("dry", 1, dryRun=True), template("full", 0), template("paused", 1, paused=True)]
+    decision = why(snapshot([spare("a")], templates), "Node", "a")
+    assert decision.facts.text() == (
+        "Spare: no template that selects it (dry, full, paused) claims it; dry, paused claim no nodes now"
+    )
+
+
+def test_a_higher_priority_is_advised_only_where_another_template_keeps_the_spare() -> None:
+    short = template("high", 1, priority=2)
+    assert remedies(why(snapshot([], [short, template("low", 1)]), "NodeTemplate", "low")) == ["AddSpares"]
+    taken = why(snapshot([spare("a")], [template("high", 2, priority=2), template("low", 1)]), "NodeTemplate", "low")
+    assert remedies(taken) == ["AddSpares", "RaisePriority"]
+    web = template("web", 1, eligibility={"requireReady": True})
+    cordoned = snapshot([spare("a", is_cordoned=True)], [web, template("low", 1, priority=0)])
+    assert remedies(why(cordoned, "NodeTemplate", "low")) == ["AddSpares", "RaisePriority"]
+    assert remedies(why(cordoned, "Node", "a")) == ["Uncordon", "AddSpares", "RaisePriority"]
+
+
+def test_a_template_without_a_spare_of_other_labels_is_not_told_to_change_its_selector() -> None:
+    assert remedies(why(snapshot([], [template("web", 1)]), "NodeTemplate", "web")) == ["AddSpares"]
+
+
 @pytest.mark.parametrize("role", ["control-plane", "master"])
-def test_nobody_is_advised_to_make_a_control_plane_node_spare(role: str) -> None:
-    given = node("a", labels={f"node-role.kubernetes.io/{role}": ""})
-    decision = why(snapshot([given], [template("web", 1)]), "Node", "a")
-    assert "control-plane" in decision.facts.text()
-    assert "AddSpareTaint" not in remedies(decision)
+@pytest.mark.parametrize("is_selected", [True, False])
+def test_nobody_is_advised_to_make_a_control_plane_node_spare(role: str, is_selected: bool) -> None:
+    labelled = node("a", labels={f"node-role.kubernetes.io/{role}": ""})
+    tainted = node("a", taints=[f"node-role.kubernetes.io/{role}=:NoSchedule"])
+    for given in (labelled, tainted):
+        web = template("web", 1) if is_selected else template("web", 1, selector=COMPUTE)
+        decision = why(snapshot([given], [web]), "Node", "a")
+        assert "control-plane" in decision.facts.text()
+        assert remedies(decision) == []
 
 
 def test_a_mirrored_node_gets_no_advice_that_nobody_can_follow() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -67,25 +67,26 @@ Remedies = tuple[type[SparesMessage], ...]
 
 _CONTROL_PLANE = (f"{ROLE_PREFIX}control-plane", f"{ROLE_PREFIX}master")
 _NOT_SELECTED = frozenset({Reason.MISMATCH.value, Reason.INVALID.value})
+_NOT_CLAIMING = frozenset({Reason.PAUSED.value, Reason.DRY_RUN.value, Reason.DELETING.value})
 _RELEASE_WAITS = (Reason.WAITING, Reason.SETTLING, Reason.PODS_UNKNOWN)
+_ELIGIBILITY: Mapping[str, Remedies] = {
+    Reason.NOT_READY: (MakeReady,),
+    Reason.UNSCHEDULABLE: (Uncordon,),
+    Reason.NOT_EMPTY: (EmptyNode,),
+}
 _REMEDIES: Mapping[str, Remedies] = {
+    **_ELIGIBILITY,
     Reason.CLAIMED: (ChangeSelector, LowerNodes),
     Reason.UPDATED: (ChangeSelector, LowerNodes),
-    Reason.RESERVED: (AddSpares, RaisePriority),
     Reason.ENOUGH: (RaiseNodes,),
     Reason.SELF_DEFEATING: (ChangeSelector,),
     Reason.MISMATCH: (ChangeSelector,),
     Reason.KEPT: (ChangeSelector, LowerNodes),
     Reason.NOT_ADOPTED: (RaiseNodes,),
     Reason.DANGLING: (CreateTemplate,),
-    Reason.NOT_READY: (MakeReady,),
-    Reason.UNSCHEDULABLE: (Uncordon,),
-    Reason.NOT_EMPTY: (EmptyNode,),
     Reason.WAITING: (EmptyNode,),
     Reason.SUFFICIENT: (RaiseNodes,),
     Reason.SURPLUS: (SetRelease, RaiseNodes),
-    Reason.NO_SPARE: (AddSpares, ChangeSelector),
-    Reason.HIGH_PRIORITY: (AddSpares, RaisePriority),
     Reason.DRY_RUN: (EndDryRun,),
     Reason.PAUSED: (EndPause,),
     Reason.INVALID: (FixTemplate,),
@@ -181,7 +182,8 @@ def _spare_rule(spare: Spare, allocations: Allocations, candidates: Iterable[Can
     for each in selecting:
         if allocations[each.name].short and isinstance(each.facts, SparesMessage):
             return each.facts
-    return UnclaimedSpare(templates=tuple(each.name for each in selecting))
+    not_claiming = tuple(each.name for each in selecting if each.reason in _NOT_CLAIMING)
+    return UnclaimedSpare(templates=tuple(each.name for each in selecting), not_claiming=not_claiming)
 
 
 def _node_remedies(rule: str, node: Node, candidates: Iterable[Candidate]) -> list[type[SparesMessage]]:
@@ -193,16 +195,26 @@ def _node_remedies(rule: str, node: Node, candidates: Iterable[Candidate]) -> li
             return [AddTemplate]
         relevant = [reason for reason in reasons if not is_selected or reason != Reason.MISMATCH]
         return [remedy for reason in relevant for remedy in _REMEDIES.get(reason, ())]
+    if rule == Reason.RESERVED:
+        return [*(remedy for reason in reasons for remedy in _ELIGIBILITY.get(reason, ())), *_reservation(reasons)]
     if rule in (Reason.NOT_SPARE, Reason.WAS_MOVED_OUT):
-        taint: list[type[SparesMessage]] = [] if _is_control_plane(node) else [AddSpareTaint]
-        return taint if is_selected else [*taint, ChangeSelector]
+        if _is_control_plane(node):
+            return []
+        return [AddSpareTaint] if is_selected else [AddSpareTaint, ChangeSelector]
     if rule == Reason.OWNED_ELSEWHERE:
         return [LeaveElsewhere] if POOL_DRAINING in node.metadata.annotations else []
     return list(_REMEDIES.get(rule, ()))
 
 
+def _reservation(reasons: Collection[str]) -> tuple[type[SparesMessage], ...]:
+    """Return what ends a reservation: a higher priority helps only a template that another one keeps a spare from."""
+    is_kept_away = not {Reason.RESERVED.value, Reason.TAKEN.value}.isdisjoint(reasons)
+    return (AddSpares, RaisePriority) if is_kept_away else (AddSpares,)
+
+
 def _is_control_plane(node: Node) -> bool:
-    return any(key in node.metadata.labels for key in _CONTROL_PLANE)
+    keys = (*node.metadata.labels, *(taint.key for taint in node.spec.taints))
+    return any(key in _CONTROL_PLANE for key in keys)
 
 
 def _is_refused(node: Node, allocation: Allocation) -> bool:
@@ -279,10 +291,13 @@ def _explain_template(ref: ObjectRef, allocation: Allocation, partition: Partiti
     }
     rule = _template_rule(allocation, partition, builder, blocked)
     remedies = [*_REMEDIES.get(rule.reason, ())]
+    candidates = () if template.error else tuple(_template_candidates(allocation, partition))
     if rule.reason in (Reason.NO_SPARE, Reason.HIGH_PRIORITY):
-        others = (reason for reason in blocked if reason not in (rule.reason, Reason.RESERVED))
+        reasons = {each.reason for each in candidates}
+        remedies = [*_reservation(reasons if rule.reason == Reason.HIGH_PRIORITY else ())]
+        remedies += [ChangeSelector] if Reason.MISMATCH in reasons else []
+        others = (reason for reason in blocked if reason != rule.reason)
         remedies += [remedy for reason in others for remedy in _REMEDIES.get(reason, ())]
-    candidates = () if template.error else _template_candidates(allocation, partition)
     return _decision(ref, rule, candidates, remedies)
 
 
