@@ -103,6 +103,7 @@ class Reason(StrEnum):
     ADD_POOL_AGAIN = "AddPoolAgain"
     CHANGE_POLICY = "ChangePolicy"
     UNPAUSE = "Unpause"
+    UNPAUSE_DEPLOYMENT = "UnpauseDeployment"
     MOVE_OUT = "MoveOut"
     FORGET_CLUSTER = "ForgetCluster"
     CHANGE_REPLICAS = "ChangeReplicas"

@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 import msgspec
+import pytest
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
 from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.report.events import events
 from nodeyard.capabilities.pools.snapshot import MachineSet, Workload
@@ -192,3 +195,27 @@ def test_a_failure_is_told_with_the_servers_words():
     pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
     world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
     assert told(world, "PoolScaled")["PoolScaledFailed"].type == "Warning"
+
+
+@pytest.mark.parametrize("path", ["spec.paused", "metadata.annotations"])
+def test_a_paused_pool_says_so_in_the_status_and_to_who_asks_why(path):
+    world = running(cluster("c", workerPools={"a": pool(3)}))
+    value: object = True if path == "spec.paused" else {names.PAUSED_ANNOTATION: ""}
+    world = with_deployment(world, changed(world.management.deployments["c-pool-a"], path, value))
+    text = "The MachineDeployment of pool a is paused: Cluster API leaves its Machines as they are"
+    found = after(world)
+    assert (condition(found, "Ready")["reason"], condition(found, "Ready")["message"]) == ("Paused", text)
+    assert found["workerPools"]["a"]["message"] == text
+    ref = ref_to(world.management.deployments["c-pool-a"])
+    (decision,) = plan(world, NOW, [ref]).plan.decisions
+    assert (decision.rule, decision.facts.text()) == ("Paused", text)
+    assert [each.reason for each in decision.would_change] == ["UnpauseDeployment"]
+
+
+def test_a_true_condition_says_nothing_of_what_another_denies():
+    wanted = cluster("c", workerPools={"a": pool(1), "b": pool(1, nodeClass="gone")})
+    found = after(replace(running(cluster("c", workerPools={"a": pool(1)})), cluster=wanted))
+    assert condition(found, "Accepted")["status"] == "False"
+    for kind in ("Provisioned", "PoolsDrained", "VersionCurrent"):
+        assert condition(found, kind)["status"] == "True"
+        assert "match the spec" not in condition(found, kind)["message"]

@@ -62,6 +62,11 @@ class Unpause(Sentence, frozen=True):
     sentence = "Unpause the Cluster"
 
 
+class UnpauseDeployment(Sentence, frozen=True):
+    reason = Reason.UNPAUSE_DEPLOYMENT
+    sentence = f"Remove spec.paused and annotation {names.PAUSED_ANNOTATION} from the MachineDeployment"
+
+
 class MoveOut(Sentence, frozen=True):
     reason = Reason.MOVE_OUT
     sentence = f'Move the cluster out, or annotate it with {names.ORPHAN_ON_DELETE}: "true"'

@@ -215,7 +215,7 @@ class DeploymentPaused(PoolMessage, frozen=True):
     reason = Reason.PAUSED
 
     def text(self) -> str:
-        return f"The MachineDeployment of pool {self.label} is paused"
+        return f"The MachineDeployment of pool {self.label} is paused: Cluster API leaves its Machines as they are"
 
 
 class OrphanDeletes(Message, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.messages.blocks import Foreign
+from nodeyard.capabilities.pools.messages.blocks import ClusterPaused, Foreign
 from nodeyard.capabilities.pools.messages.remedies import (
     AddPoolAgain,
     ChangePolicy,
@@ -18,9 +18,10 @@ from nodeyard.capabilities.pools.messages.remedies import (
     ForgetCluster,
     MoveOut,
     Unpause,
+    UnpauseDeployment,
     WaitForControlPlane,
 )
-from nodeyard.capabilities.pools.messages.removals import Draining, PodAwaited, Undrained
+from nodeyard.capabilities.pools.messages.removals import DeploymentPaused, Draining, PodAwaited, Undrained
 from nodeyard.capabilities.pools.messages.states import (
     AsSpecified,
     Autoscaled,
@@ -32,10 +33,11 @@ from nodeyard.capabilities.pools.messages.states import (
     Scaling,
 )
 from nodeyard.capabilities.pools.planning.deployment_lookup import pool_of
-from nodeyard.capabilities.pools.planning.machine_state import counters, is_initialized, is_settled, replicas
+from nodeyard.capabilities.pools.planning.machine_state import counters, is_initialized, is_paused, is_settled, replicas
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
+from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.message import Message
 from nodeyard.plan.model import Action, Blocked, Candidate, Decision, ObjectRef
@@ -47,6 +49,7 @@ _REMEDIES: Final[Mapping[str, tuple[Message, ...]]] = {
     Reason.DRAIN_TIMEOUT: (FixBudget(), ChangePolicy(), AddPoolAgain()),
     Reason.DRAINING: (AddPoolAgain(), ChangePolicy()),
     Reason.CLUSTER_PAUSED: (Unpause(),),
+    Reason.PAUSED: (UnpauseDeployment(),),
     Reason.CLUSTER_GONE: (ForgetCluster(),),
     Reason.SELF_MANAGED: (MoveOut(),),
     Reason.NOT_PIVOTED: (WaitForControlPlane(),),
@@ -122,6 +125,8 @@ def pool_state(snapshot: PoolsSnapshot, pool: Pool, builder: PlanBuilder) -> Mes
         refused = _cluster_blocked(builder)
         pending: Message = Provisioning(cluster=snapshot.cluster.name) if refused is None else refused.facts
         return pending
+    if (paused := pause_of(snapshot, pool, deployment)) is not None:
+        return paused
     counted, desired = counters(deployment), replicas(deployment)
     if is_settled(deployment):
         if snapshot.cluster.is_pool_autoscaled(pool.spec):
@@ -130,6 +135,15 @@ def pool_state(snapshot: PoolsSnapshot, pool: Pool, builder: PlanBuilder) -> Mes
     if counted.up_to_date < counted.replicas:
         return Rolling(pool=id, display_name=display_name, up_to_date=counted.up_to_date, desired=desired)
     return Scaling(pool=id, display_name=display_name, available=counted.available, desired=desired)
+
+
+def pause_of(snapshot: PoolsSnapshot, pool: Pool, deployment: Object) -> Message | None:
+    """Return why Cluster API leaves a pool as it is; None if neither the Cluster nor the pool is paused."""
+    if is_paused(snapshot.management.cluster):
+        return ClusterPaused(cluster=snapshot.cluster.name)
+    if is_paused(deployment):
+        return DeploymentPaused(pool=pool.id, display_name=pool.spec.display_name)
+    return None
 
 
 def _planned(builder: PlanBuilder, deployment: str) -> Message | None:

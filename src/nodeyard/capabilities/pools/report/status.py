@@ -20,12 +20,12 @@ from nodeyard.capabilities.pools.messages.states import (
 )
 from nodeyard.capabilities.pools.plan import resolve
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
+from nodeyard.capabilities.pools.planning.decisions import pause_of
 from nodeyard.capabilities.pools.planning.deployment_lookup import pool_of
 from nodeyard.capabilities.pools.planning.machine_state import (
     counters,
     infrastructure_of,
     is_initialized,
-    is_paused,
     is_pivoted,
     is_settled,
     machine_version,
@@ -54,7 +54,7 @@ from nodeyard.capabilities.pools.types import (
     total_workers,
 )
 from nodeyard.kube import meta
-from nodeyard.kube.conditions import FALSE, to_wire, with_condition
+from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.model import Action, Blocked, Plan
@@ -65,6 +65,14 @@ ACCEPTED = "Accepted"
 PROVISIONED = "Provisioned"
 DRAINED = "PoolsDrained"
 VERSION_CURRENT = "VersionCurrent"
+_TRUE_TEXTS: Mapping[str, str] = {
+    READY: Reconciled.sentence,
+    ACCEPTED: "The spec is valid, and its classes and kinds exist",
+    PROVISIONED: "The control plane is initialized",
+    DRAINED: "No removed pool is left to drain",
+    VERSION_CURRENT: "No upgrade is waiting or stopped",
+}
+"""The messages of conditions that are True: each says no more than its type."""
 LISTED = 50
 
 _REMOVAL_PHASES: Mapping[str, PoolPhase] = {
@@ -227,8 +235,8 @@ def _pool_phase(account: Account, pool: Pool, deployment: Object, blocked: Block
     management = account.snapshot.management
     if blocked is not None:
         return PoolPhase.BLOCKED, blocked.facts.text()
-    if is_paused(deployment) or is_paused(management.cluster):
-        return PoolPhase.PAUSED, ""
+    if (paused := pause_of(account.snapshot, pool, deployment)) is not None:
+        return PoolPhase.PAUSED, paused.text()
     if change := account.change_of(pool.lookup.name):
         phase = PoolPhase.ROLLING if change.reason == Reason.POOL_ROLLED else PoolPhase.SCALING
         return phase, change.facts.text()
@@ -296,7 +304,9 @@ def _conditions(account: Account, phase: Phase, now: datetime) -> tuple[Conditio
 
 def _condition_of(kind: str, blocked: Blocked | None) -> Condition:
     """Return a condition that is False if there is a block."""
-    return condition(kind, blocked is None, Reconciled() if blocked is None else blocked.facts)
+    if blocked is not None:
+        return condition(kind, False, blocked.facts)
+    return Condition(type=kind, status=TRUE, reason=Reason.RECONCILED, message=_TRUE_TEXTS[kind])
 
 
 def _ready(account: Account, phase: Phase) -> Condition:
@@ -317,7 +327,8 @@ def _ready(account: Account, phase: Phase) -> Condition:
     for pool in account.pools:
         status = account.pool_statuses[pool.id]
         if status.phase != PoolPhase.READY:
-            return Condition(type=READY, status=FALSE, reason=status.phase or "Pending", message=status.message)
+            message = status.message or f"Pool {pool.id} has no MachineDeployment yet"
+            return Condition(type=READY, status=FALSE, reason=status.phase or "Pending", message=message)
     return _condition_of(READY, None)
 
 
