@@ -205,3 +205,8 @@ def test_annotations_of_nobody_and_of_two_services_are_left_and_told() -> None:
         "audio.example.com/tone-profile": "UnknownService",
     }
     assert "fast, slow" in said(decision, "disks.example.com/disk-profile")
+
+
+def test_a_node_without_a_role_is_not_told_to_annotate_one() -> None:
+    snapshot = build.snapshot(build.node("lonely", spec={}), None)
+    assert changes(asked(snapshot)) == ["AnnotateNode"]

@@ -111,7 +111,7 @@ def _remedies(message: Message, keys: Sequence[str], role: str) -> tuple[Message
         case ChosenByNode() | Disabled():
             return (on_node,)
         case ChosenByRole() | ChosenBySelector() | NoProfile() | Reconciled():
-            return (on_node, on_role)
+            return (on_node, on_role) if role else (on_node,)
         case ProfileInvalid():
             return (FixAnnotation(key=message.key),)
         case ProfileNotFound():

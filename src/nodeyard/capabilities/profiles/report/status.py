@@ -44,6 +44,14 @@ PROFILES_READY = "ProfilesReady"
 ROLLOUT_DONE = "RolloutDone"
 SERVICES_KNOWN = "ServicesKnown"
 
+_TRUE_TEXTS: Mapping[str, str] = {
+    ROLE_READY: "The role, if one is named, exists and agrees with the node",
+    PROFILES_READY: "No choice of a profile has a fault",
+    ROLLOUT_DONE: "No service object waits for its rollout",
+    SERVICES_KNOWN: "Every profile annotation belongs to a service",
+}
+"""The messages of conditions that are True: each says no more than its type."""
+
 PROFILE_FAULTS = frozenset(
     {
         Reason.INVALID,
@@ -163,7 +171,7 @@ def _condition_for(kind: str, blocked: Sequence[Blocked], reasons: Container[str
     for each in blocked:
         if each.reason in reasons:
             return condition_of(kind, FALSE, each.facts)
-    return condition_of(kind, TRUE, Reconciled())
+    return Condition(type=kind, status=TRUE, reason=Reason.RECONCILED, message=_TRUE_TEXTS[kind])
 
 
 def condition_of(kind: str, status: str, message: Message) -> Condition:
@@ -188,7 +196,7 @@ def _rollout(snapshot: NodeSnapshot, blocked: Sequence[Blocked], objects: Mappin
     if ignored := sorted(snapshot.ignored & objects.keys()):
         message = ProgressIgnored(node=snapshot.node.name, services=tuple(ignored))
         return condition_of(ROLLOUT_DONE, TRUE, message)
-    return condition_of(ROLLOUT_DONE, TRUE, Reconciled())
+    return waiting
 
 
 def _ready(parts: Sequence[Condition], failures: Sequence[ActionResult]) -> Condition:
