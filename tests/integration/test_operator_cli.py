@@ -244,6 +244,8 @@ def test_why_explains_an_object(looked_at, subject):
         ("node/nobody", 'nodes "nobody" not found'),
         ("unicorn/x", 'the server has no resource "unicorn"'),
         ("secret/x", "not found"),
+        ("leaf/nowhere", "leaf/nowhere: Cluster nowhere does not exist"),
+        ("pool/prod/gpu", "pool/prod/gpu: MachineDeployment capi-prod/prod-pool-gpu does not exist"),
     ],
 )
 def test_why_says_what_it_does_not_know(looked_at, subject, complaint):

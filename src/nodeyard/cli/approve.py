@@ -43,6 +43,7 @@ def approve(
         async with cluster.connect(config) as client:
             operators, run = await cluster.find_running(client, choose(()))
             async with cluster.plan_dry(client, run) as planner:
+                cluster.warn_unreachable(planner)
                 if revoke:
                     refs = await approvals.revoke(client, planner, id)
                     return [f"{id} revoked on {ref}" for ref in refs]

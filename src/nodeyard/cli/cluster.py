@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -85,14 +85,14 @@ async def plan_dry(client: Client, capabilities: Sequence[Capability]) -> AsyncI
     async with dry_planning_readable(client, served) as planner:
         for name, reason in planner.skipped.items():
             typer.echo(f"{name}: skipped: {reason}", err=True)
-        warn_unreachable(planner)
         yield planner
 
 
-def warn_unreachable(planner: DryPlanner) -> None:
-    """Print on stderr which clusters the plans were made without."""
+def warn_unreachable(planner: DryPlanner, among: Collection[str] | None = None) -> None:
+    """Print on stderr which clusters the plans were made without; `among` selects capabilities."""
     for each in planner.unreachable:
-        typer.echo(str(each), err=True)
+        if among is None or each.capability in among:
+            typer.echo(str(each), err=True)
 
 
 async def find_running(client: Client, capabilities: Sequence[Capability]) -> tuple[Operators, list[Capability]]:

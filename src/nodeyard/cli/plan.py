@@ -145,6 +145,7 @@ async def _plan_cluster(
     skipped = [each.name for each in options.capabilities if each not in chosen]
     limit = options.limit or Limit()
     async with cluster.plan_dry(client, chosen) as planner:
+        cluster.warn_unreachable(planner)
         await planner.overlay(answers)
         dry_plans = planner.plans(limit, {} if options.limit else operators.limits())
     headline = operators.describe(limit, skipped)
@@ -165,6 +166,7 @@ async def _plan_files(objects: Sequence[tuple[str, Object]], options: PlanOption
     async with offline.offline_cluster(options.capabilities) as client:
         await files.send(client, objects, dry_run=False, namespace=options.namespace or "default")
         async with cluster.plan_dry(client, options.capabilities) as planner:
+            cluster.warn_unreachable(planner)
             return PlanResult(planner.plans(options.limit or Limit()))
 
 

@@ -72,7 +72,11 @@ async def explain(config: Config, kind: str, name: str, namespace: str) -> tuple
         skipped = [each.name for each in CAPABILITIES if each not in run]
         async with cluster.plan_dry(client, run) as planner:
             await planner.watch_kinds_of(ref)
-            return operators.describe(Limit(), skipped), compose_answers(planner, operators, ref, obj)
+            answers = compose_answers(planner, operators, ref, obj)
+            cluster.warn_unreachable(planner, {each.by for each in answers})
+            if not (answers or obj):
+                raise Failure(f"{kind}/{name}: {ref} does not exist")
+            return operators.describe(Limit(), skipped), answers
 
 
 def compose_answers(planner: DryPlanner, operators: Operators, ref: ObjectRef, obj: Object) -> list[Answer]:

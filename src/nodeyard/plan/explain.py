@@ -76,7 +76,8 @@ def compose(
             continue
         late = generation > each.observed_generation > 0
         when = f" (observed at generation {each.observed_generation}; the spec is at {generation})" if late else ""
-        notes.append((each.reason or each.type, f"{each.message or 'no message'}; {each.type} is {each.status}{when}"))
+        message = each.message.rstrip(".") or "no message"
+        notes.append((each.reason or each.type, f"{message}; {each.type} is {each.status}{when}"))
     return Answer(by, decision, tuple(notes), hides_rule=bool(notes) and decision.rule in fine)
 
 

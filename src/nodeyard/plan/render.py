@@ -22,6 +22,7 @@ from nodeyard.plan.layout import WIDTH, counted, format_value, paragraph
 from nodeyard.plan.model import Action, Blocked, FieldChange, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
 
+_HELD, _WAITING, _BLOCKED = "Held", "Waiting", "Blocked"
 NAMED: Final = 20
 """How many blocked objects of one reason are named; the JSON form names them all."""
 
@@ -91,10 +92,16 @@ def _group(blocked: Iterable[Blocked]) -> Iterator[tuple[str, str, list[ObjectRe
     groups: dict[tuple[str, str, str], list[ObjectRef]] = {}
     for each in blocked:
         text = f"{each.reason}: {each.facts.text()}"
-        word = "Waiting" if each.is_waiting else "Blocked"
+        word = _WAITING if each.is_waiting else _BLOCKED
         groups.setdefault((word, text, each.object.kind), []).append(each.object)
     for (word, text, _), refs in groups.items():
         yield word, text, refs
+
+
+def _word(blocked: Blocked) -> str:
+    if blocked.reason == EngineReason.NEEDS_APPROVAL:
+        return _HELD
+    return _WAITING if blocked.is_waiting else _BLOCKED
 
 
 def _blocked(word: str, text: str, refs: Sequence[ObjectRef], width: int) -> Iterator[str]:
@@ -106,9 +113,11 @@ def _blocked(word: str, text: str, refs: Sequence[ObjectRef], width: int) -> Ite
 
 
 def _summary(plan: Plan) -> str:
-    held = sum(each.reason == EngineReason.NEEDS_APPROVAL for each in plan.blocked)
-    waits = sum(each.is_waiting for each in plan.blocked)
-    blocked = len(plan.blocked) - held - waits
+    # An object may be blocked for several reasons.
+    by_word = {_word(each): set[ObjectRef]() for each in plan.blocked}
+    for each in plan.blocked:
+        by_word[_word(each)].add(each.object)
+    held, waits, blocked = (len(by_word.get(word, ())) for word in (_HELD, _WAITING, _BLOCKED))
     parts = [counted(len(plan.actions), "action")] if plan.actions else []
     if waiting := sum(bool(action.after) for action in plan.actions):
         parts.append(f"{waiting} waiting for other actions")

@@ -46,6 +46,11 @@ def test_text_names_the_cluster_of_actions_and_refusals():
     assert "Blocked Node leaf-1:n2" in text
 
 
+def test_an_object_that_is_blocked_for_two_reasons_is_counted_once():
+    reasons = (Blocked(object=node_ref("n1"), reason=each, facts=message(each)) for each in ("One", "Other"))
+    assert render_plan(plan(blocked=tuple(reasons))).endswith("nothing to do, 1 object blocked\n")
+
+
 def evicting(cluster, *nodes):
     ref = there(pod_ref("web"), cluster)
     return action(f"{cluster}-{nodes}", Verb.EVICT, ref, disruption=Disruption.EVICTS, disrupts=nodes)

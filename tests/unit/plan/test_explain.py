@@ -67,6 +67,11 @@ def test_an_empty_message_is_no_empty_answer():
     )
 
 
+def test_a_sentence_of_somebody_else_goes_on_without_its_full_stop():
+    text = render_answers([answer(conditions=[condition("Ready", "Unknown", message="Kubelet never posted.")])])
+    assert "Kubelet never posted; Ready is Unknown" in text
+
+
 @pytest.mark.parametrize(
     ("type", "status", "is_bad"),
     [
