@@ -9,17 +9,19 @@ from tests.builders.pools_env import PROGRAM
 
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.manifests import account_policies
+from nodeyard.capabilities.affinity.names import VALUES_SECRET
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.spares.controller import SPARES
-from nodeyard.kube.names import APPROVE, NAMESPACE
+from nodeyard.kube.names import APPROVE, NAMESPACE, WEBHOOK_CERTIFICATES
 from nodeyard.runtime import rbac
 from nodeyard.testing import third_party_crds
-from nodeyard.testing.session import MERGE, Session
+from nodeyard.testing.session import APPLY, MERGE, Session
 
 GRANTED = "accounts-granted"
 NAMES = [each.name for each in CAPABILITIES]
 PLANNED = (SPARES, PROFILES)
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -57,9 +59,9 @@ FOREIGN = {
 }
 
 
-def secret(type):
+def secret(type, name="stolen"):
     annotations = {"kubernetes.io/service-account.name": "default"}
-    return {"metadata": {"name": "stolen", "annotations": annotations}, "type": type}
+    return {"metadata": {"name": name, "annotations": annotations}, "type": type}
 
 
 def attacks(namespace):
@@ -70,6 +72,9 @@ def attacks(namespace):
         "mint a token": ("POST", f"{core}/serviceaccounts/default/token", {"spec": {}}),
         "make an account": ("POST", f"{core}/serviceaccounts", {"metadata": {"name": "stolen"}}),
         "run a pod": ("POST", f"{core}/pods", POD),
+        "run in a pod": ("POST", f"{core}/pods/any/exec", None),
+        "call a kubelet": ("GET", "/api/v1/nodes/any/proxy/pods", None),
+        "redirect a webhook of others": ("PATCH", f"{WEBHOOKS}/others", {"webhooks": []}),
         "bind a role": ("POST", f"{RBAC}/clusterrolebindings", ADMIN),
         "widen a role": ("PATCH", f"{RBAC}/clusterroles/edit", {"rules": []}),
         "change a definition of others": (
@@ -131,6 +136,9 @@ def tried(cluster, capability, method, path, body):
     """The status of a request that a capability's account sends; nothing is stored."""
     headers = {"Impersonate-User": rbac.username(f"nodeyard-{capability}")}
     query = {} if method == "GET" else {"dryRun": "All"}
+    if method == "APPLY":
+        query["fieldManager"] = "stolen"
+        return cluster.request("PATCH", path, body, query=query, headers=headers, content_type=APPLY)
     content = {"content_type": MERGE} if method == "PATCH" else {}
     return cluster.request(method, path, body, query=query, headers=headers, **content)
 
@@ -152,6 +160,30 @@ def test_a_stolen_token_does_not_lead_to_more_rights(cluster, capability, eventu
     if capability not in LISTS_SECRETS:
         assert tried(cluster, capability, "GET", "/api/v1/secrets", None).status == 403
     assert tried(cluster, capability, "GET", "/api/v1/configmaps", None).status == 403
+
+
+@pytest.mark.parametrize("capability", NAMES)
+def test_no_secret_that_an_account_may_write_becomes_the_token_of_another(cluster, capability, eventually):
+    """Also those that a rule names, which an apply creates, and those in the operator's own namespace."""
+    minted = attacks(GRANTED)["mint a token by a Secret"]
+    eventually(
+        lambda: "may write only Secrets of type Opaque" in tried(cluster, "profiles", *minted).message,
+        "the policies are known",
+    )
+    places = ((GRANTED, VALUES_SECRET), (NAMESPACE, VALUES_SECRET), (NAMESPACE, WEBHOOK_CERTIFICATES))
+    for namespace, name in places:
+        path = f"/api/v1/namespaces/{namespace}/secrets"
+        token = {"apiVersion": "v1", "kind": "Secret", **secret("kubernetes.io/service-account-token", name)}
+        for method, at in (("POST", path), ("APPLY", f"{path}/{name}")):
+            answer = tried(cluster, capability, method, at, token)
+            assert answer.status == 403, f"{capability} may {method} {at}: {answer.status} {answer.message}"
+
+
+def test_the_account_of_affinity_applies_the_values_of_a_tenant(cluster):
+    """So that a refusal of another type is the policy's."""
+    body = {"apiVersion": "v1", "kind": "Secret", **secret("Opaque", VALUES_SECRET)}
+    path = f"/api/v1/namespaces/{GRANTED}/secrets/{VALUES_SECRET}"
+    assert tried(cluster, "affinity", "APPLY", path, body).status == 201
 
 
 def test_profiles_writes_opaque_secrets_where_that_is_granted_and_is_told_why_no_others(cluster):

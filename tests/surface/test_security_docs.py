@@ -1,9 +1,11 @@
-"""docs/security.md: every threat names tests, and the tests that it names are there."""
+"""docs/security.md: every threat names tests that exist. SECURITY.md: every account's dangerous rights are named."""
 
 import re
 from pathlib import Path
 
 import pytest
+
+from nodeyard.app.capabilities import CAPABILITIES
 
 ROOT = Path(__file__).parents[2]
 TEST = re.compile(r"tests/[\w/]+\.py(?:::\w+)?")
@@ -28,3 +30,27 @@ def test_each_threat_names_tests_that_exist(threat, tests):
         assert (ROOT / path).is_file(), f"{threat}: {path} is missing"
         if function:
             assert re.search(rf"def {function}\b", (ROOT / path).read_text()), f"{threat}: {named} is missing"
+
+
+RIGHTS = {
+    ("delete", "namespaces"): "delete any Namespace",
+    ("delete", "nodes"): "delete any Node",
+    ("create", "pods/eviction"): "drain nodes",
+}
+"""What a right lets a stolen token do."""
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda each: each.name)
+def test_what_a_stolen_token_could_do_names_the_dangerous_rights(capability):
+    lines = (ROOT / "SECURITY.md").read_text().splitlines()
+    (row,) = [line.split(" | ") for line in lines if line.startswith(f"| `{capability.name}` | ")]
+    rules = [rule for rule in capability.rbac if not (rule.namespace or rule.names or rule.grant)]
+    for (verb, resource), text in RIGHTS.items():
+        if any(rule.group == "" and resource in rule.resources and verb in rule.verbs for rule in rules):
+            assert text in row[2], f"{capability.name} may {verb} {resource}"
+
+
+def test_the_capabilities_that_register_webhooks_are_named():
+    text = (ROOT / "SECURITY.md").read_text()
+    registering = [f"`{each.name}`" for each in CAPABILITIES if each.admission.webhooks]
+    assert f"{', '.join(registering[:-1])} and {registering[-1]} also write their own webhook configurations" in text
