@@ -29,6 +29,9 @@ SWEEP_SECONDS: Final = 1.0
 FULL_SECONDS: Final = 0.1
 BACKLOG: Final = 512
 MOST_FILES: Final = 65536
+# One server uses at most one part in this many of the process's file descriptors, so that probes and the operator's own
+# connections have the rest even where RLIMIT_NOFILE cannot be raised.
+FILES_DIVISOR: Final = 2
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -61,9 +64,9 @@ class Budget:
             self._forget(now)
         left, since = self._left.get(peer, (self.burst, now))
         left = min(self.burst, left + (now - since) * self.rate)
-        already_approved = left >= units
-        self._left[peer] = (left - units if already_approved else left, now)
-        return already_approved
+        is_enough = left >= units
+        self._left[peer] = (left - units if is_enough else left, now)
+        return is_enough
 
     def _forget(self, now: float) -> None:
         """Drop peers with a full bucket; if there are none, drop the least recently seen peer."""
@@ -94,6 +97,7 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._peers: dict[str, dict[_Connection, None]] = {}
         self._count = 0
+        self._most = self._limits.connections
         self._by_transport: dict[asyncio.BaseTransport, _Connection] = {}
 
     def bind(self, host: str, port: int) -> int:
@@ -116,6 +120,7 @@ class HttpServer:
         if self._socket is None:
             raise RuntimeError("bind first")
         await self._runner.setup()
+        self._most = min(self._limits.connections, _file_limit() // FILES_DIVISOR)
         self._socket.listen(BACKLOG)
         self._begin(self._accept(self._socket), "accept")
         self._begin(self._sweep(), "sweep")
@@ -175,7 +180,7 @@ class HttpServer:
     def _has_room(self, peer: str) -> bool:
         if len(self._peers.get(peer, ())) >= self._limits.per_peer and not self._make_room(peer):
             return False
-        return self._count < self._limits.connections or self._make_room()
+        return self._count < self._most or self._make_room()
 
     def _make_room(self, peer: str = "") -> bool:
         """Close the longest idle connection of the peer, or of the peer with the most connections."""
@@ -279,6 +284,11 @@ class _Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._inner.resume_writing()
+
+
+def _file_limit() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def raise_file_limit() -> None:

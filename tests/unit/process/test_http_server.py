@@ -115,6 +115,19 @@ def test_one_peer_with_all_connections_keeps_nobody_out(run):
 
 
 @LOOPS
+def test_connections_leave_half_of_the_open_files_to_others(run, monkeypatch):
+    monkeypatch.setattr(http_server.resource, "getrlimit", lambda _which: (20, 20))
+
+    async def attack():
+        async with serving() as (port, *_):
+            held = [await asyncio.open_connection(HOST, port) for _ in range(10)]
+            assert await is_answered(port)
+            assert await is_closed(held[0][0]), "the longest idle one made room"
+
+    run(attack())
+
+
+@LOOPS
 def test_who_is_being_answered_is_not_closed_for_others(run):
     async def attack():
         async with serving(Limits(connections=2, per_peer=2, stop_seconds=0.1)) as (port, gate, asked):
