@@ -20,7 +20,7 @@ for 50 to 130 ms of GETs.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -106,7 +106,7 @@ class DynamicKinds:
         self._subscriptions: dict[InformerKey, Subscription] = {}
         self._shown: tuple[list[str], list[tuple[str, str]], list[str]] = ([], [], [])
         self._skipped: frozenset[InformerKey] = frozenset()
-        self._is_evaluating = False
+        self._is_busy = False
 
     @property
     def is_current(self) -> bool:
@@ -119,6 +119,22 @@ class DynamicKinds:
         named = self._declared_watches()
         if named is None:
             return
+        # An index or aggregate that is built now may look up a kind, which would be subscribed again, without end.
+        self._is_busy = True
+        try:
+            fresh, gone = self._subscribe_to(named)
+        finally:
+            self._is_busy = False
+        # With the view rebuilt: handlers look up the kind at once, and one not in the view would be subscribed again.
+        for each in gone:
+            each.notify_gone()
+        for each in fresh:
+            self._on_shown(each)
+
+    def _subscribe_to(
+        self, named: Mapping[InformerKey, Sequence[WatchSpec]]
+    ) -> tuple[list[Subscription], list[Subscription]]:
+        """Make the subscriptions and the view match the declared watches; return the added and the removed ones."""
         is_other = False
         fresh, gone = [], []
         for key in [each for each in self._subscriptions if each not in named]:
@@ -137,24 +153,20 @@ class DynamicKinds:
                 is_other |= known.renew(watches)
         if is_other:
             self._rebuild_view()
-        # After _rebuild_view: handlers look up the kind at once, and a kind not in the view would be subscribed again.
-        for each in gone:
-            each.notify_gone()
-        for each in fresh:
-            self._on_shown(each)
+        return fresh, gone
 
     def _declared_watches(self) -> dict[InformerKey, list[WatchSpec]] | None:
-        """Return the declared watches; None if `declared` fails or is already being called, so that nothing changes."""
-        if self._is_evaluating:
+        """Return the declared watches; None if `declared` fails, or during a refresh, so that nothing changes."""
+        if self._is_busy:
             return None
-        self._is_evaluating = True
+        self._is_busy = True
         try:
             watches = tuple(self._declared())
         except Exception:
             _log.exception("declared kinds not refreshed")
             return None
         finally:
-            self._is_evaluating = False
+            self._is_busy = False
         return self._group_by_key(watches)
 
     def _group_by_key(self, watches: Iterable[WatchSpec]) -> dict[InformerKey, list[WatchSpec]]:

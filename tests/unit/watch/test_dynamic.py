@@ -562,3 +562,24 @@ async def test_a_kind_that_another_view_has_synced_already_is_shown_before_anybo
     assert second.all("Widget") == ()
 
     assert told == [("Widget", ())]
+
+
+async def test_an_index_that_asks_for_its_own_kind_while_it_is_being_built_is_not_subscribed_without_end(stage):
+    await stage.define_widgets()
+    await make(stage, "a")
+    stage.named = [Watch(WIDGETS)]
+    register(stage)
+    await stage.start()
+    named, asked = [], []
+
+    def values(obj):
+        asked.append(obj["metadata"]["name"])
+        return [str(len(second.all("Widget")))]
+
+    second = stage.watches.register((MAPS,), declared=lambda _view: list(named))
+    named.append(Watch(WIDGETS, indexes={"x": values}))
+
+    assert names(second.all("Widget")) == ["a"]
+    assert asked == ["a"]
+    await make(stage, "b")
+    assert asked == ["a", "b"], "it is subscribed once"
