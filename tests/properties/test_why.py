@@ -14,7 +14,8 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
-from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, ServicesSnapshot
+from nodeyard.capabilities.pools.names import CAPI_API_VERSION, PAUSED_ANNOTATION
+from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, PoolsSnapshot, ServicesSnapshot
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.cli.why import conditions_of
@@ -27,6 +28,7 @@ from nodeyard.runtime.capability import Capability
 from ..builders import pools as lattice
 from ..builders.affinity_env import application_body, class_body, definition_body, tenant_body
 from ..builders.affinity_views import AffinityView, registration
+from ..builders.pool_objects import changed, running, settled, with_deployment, with_management
 from ..builders.profile_views import ProfilesView
 from ..builders.profiles import (
     compute_body,
@@ -88,6 +90,39 @@ lattices = st.one_of(
         st.sets(st.sampled_from(["medium", "large"])),
     ),
 )
+
+
+STANDS = ("as it is", "paused", "paused by annotation", "behind", "fewer available", "not observed")
+
+
+def standing(deployment: Object, how: str) -> Object:
+    match how:
+        case "paused":
+            return changed(deployment, "spec.paused", True)
+        case "paused by annotation":
+            return changed(deployment, "metadata.annotations", {PAUSED_ANNOTATION: ""})
+        case "behind":
+            return settled(deployment, upToDateReplicas=0)
+        case "fewer available":
+            return settled(deployment, availableReplicas=0)
+        case "not observed":
+            return settled(deployment, observedGeneration=0)
+    return deployment
+
+
+@st.composite
+def running_clusters(draw: Any) -> PoolsSnapshot:
+    """A cluster that ran once, of which anything may stand otherwise now, and whose spec may have changed."""
+    before = lattice.cluster("c", workerPools={"a": lattice.pool(2), "b": lattice.pool(1)})
+    world = running(before)
+    for deployment in list(world.management.deployments.values()):
+        world = with_deployment(world, standing(deployment, draw(st.sampled_from(STANDS))))
+    if draw(st.booleans()):
+        world = with_management(world, control_plane=settled(world.management.control_plane, readyReplicas=0))
+    if draw(st.booleans()):
+        world = with_management(world, cluster=changed(world.management.cluster, "spec.paused", True))
+    after = draw(pools) | draw(st.sampled_from([{}, {"a": lattice.pool(2)}, {"a": lattice.pool(3)}]))
+    return replace(world, cluster=lattice.cluster("c", workerPools=after)) if draw(st.booleans()) else world
 
 
 CLASSES = ("dc1", "dc2", "gone")
@@ -202,6 +237,25 @@ def test_nodes_with_profiles_are_explained_as_their_conditions_say(node: Any) ->
 @given(lattices)
 def test_clusters_classes_and_services_are_explained_as_their_conditions_say(world: Any) -> None:
     check(POOLS, world)
+
+
+@settings(deadline=None)
+@given(running_clusters())
+def test_a_running_cluster_and_its_pools_are_explained_as_its_status_says(world: PoolsSnapshot) -> None:
+    check(POOLS, world)
+    first = POOLS.plan(world, NOW, ()).plan
+    for write in POOLS.report(world, first, Outcome(), NOW).statuses:
+        for id, pool in write.status["workerPools"].items():
+            ref = ObjectRef(
+                api_version=CAPI_API_VERSION,
+                kind="MachineDeployment",
+                namespace="capi-c",
+                name=pool.get("machineDeployment", f"c-pool-{id}"),
+            )
+            told = [each.rule for each in POOLS.plan(world, NOW, [ref]).plan.decisions]
+            assert told, f"why says nothing of pool {id}, which the status has"
+            if pool["phase"] != "Ready":
+                assert FINE.isdisjoint(told), f"{told} of pool {id}, which is {pool['phase']}"
 
 
 @settings(deadline=None)

@@ -54,7 +54,7 @@ from nodeyard.capabilities.pools.types import (
     total_workers,
 )
 from nodeyard.kube import meta
-from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
+from nodeyard.kube.conditions import FALSE, TRUE, find, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.model import Action, Blocked, Plan
@@ -152,17 +152,19 @@ def _status_of(account: Account, now: datetime) -> LatticeClusterStatus:
     pools = account.pool_statuses
     control_plane = management.control_plane
     phase, message = phase_of(snapshot, account.blocked)
+    conditions = _conditions(account, phase, now)
+    ready = find(conditions, READY)
     return LatticeClusterStatus(
         observed_generation=lc.metadata.generation,
         phase=phase.value,
-        message=message,
+        message=message or ("" if ready is None or ready.status == TRUE else ready.message),
         version=str(((control_plane or {}).get("status") or {}).get("version") or ""),
         ready_control_plane=counters(control_plane).ready if control_plane else 0,
         ready_workers=sum(pool.ready for pool in pools.values()),
         workers=total_workers(lc.spec.nodes),
         pivoted=is_pivoted(snapshot),
         worker_pools=pools,
-        conditions=_conditions(account, phase, now),
+        conditions=conditions,
     )
 
 
