@@ -40,8 +40,9 @@ class Outages:
         reason = str(error) or type(error).__name__
         cause = _common_cause(error)
         if cause:
-            # The text after "cannot connect" names the server, so each unreachable server has its own line.
-            if self._is_due(f"{cause}{reason.partition('cannot connect')[2]}"):
+            # "cannot connect to SERVER: ERROR": each unreachable server has its own line. The error's words differ
+            # between event loops.
+            if self._is_due(f"{cause}{reason.partition('cannot connect')[2].partition(': ')[0]}"):
                 log.warning(cause, reason=reason, remedy=_REMEDIES[cause])
         elif self._is_due(f"{event} {subject} {reason}"):
             log.warning(event, **{"reason": reason, **fields})

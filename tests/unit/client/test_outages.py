@@ -9,8 +9,8 @@ from nodeyard.client.outages import Outages
 from nodeyard.process.logs import get_logger
 
 
-def unreachable(path="/api/v1/nodes", server="10.0.0.1:6443"):
-    return TransportError(f"GET {path}: cannot connect to {server}: refused", may_have_run=False)
+def unreachable(path="/api/v1/nodes", server="10.0.0.1:6443", error="refused"):
+    return TransportError(f"GET {path}: cannot connect to {server}: {error}", may_have_run=False)
 
 
 def refused():
@@ -56,7 +56,7 @@ def test_what_all_watches_have_in_common_is_one_line_a_minute(said, error, messa
 
 def test_each_server_has_a_line_of_its_own(said):
     said.tell(unreachable("/api/v1/nodes"))
-    said.tell(unreachable("/api/v1/pods"))
+    said.tell(unreachable("/api/v1/pods", error="Connect call failed"))
     said.tell(unreachable(server="10.0.0.2:6443"))
     assert ["10.0.0.1" in line["reason"] for line in said.lines] == [True, False]
 
