@@ -109,6 +109,24 @@ def all_kinds(api):
     third_party_crds.install(api.rest, [definition for each in CAPABILITIES for definition in each.definitions()])
 
 
+def test_an_object_of_a_capability_that_no_operator_runs_is_not_passed_over(
+    api, spares_env, all_kinds, operator, request
+):
+    operator("spares").wait_until_leading()
+    body = {
+        "apiVersion": "cozystack.io/v1alpha1",
+        "kind": "AffinityClass",
+        "metadata": {"name": "not-served"},
+        "spec": {"nodeSelector": {"a": "b"}},
+    }
+    api.rest.replace_or_create(body)
+    request.addfinalizer(lambda: api.rest.call("DELETE", f"{api.rest.collection(body)}/not-served"))
+    why = nodeyard(api.kubeconfig, "why", "affinityclass/not-served")
+    assert why.returncode == 0, why.stderr
+    assert "Skipped, not running: pools, affinity, clustertree, profiles" in why.stdout.splitlines()[0]
+    assert "NotServed: no operator runs affinity on this cluster" in why.stdout
+
+
 def timed(kubeconfig):
     began = time.monotonic()
     done = nodeyard(kubeconfig, "plan")

@@ -69,14 +69,26 @@ async def explain(config: Config, kind: str, name: str, namespace: str) -> tuple
     async with cluster.connect(config) as client:
         operators, run = await cluster.find_running(client, CAPABILITIES)
         ref, obj = await _find_alias(client, CAPABILITIES, kind, name) or await _find(client, kind, name, namespace)
-        skipped = [each.name for each in CAPABILITIES if each not in run]
-        async with cluster.plan_dry(client, run) as planner:
-            await planner.watch_kinds_of(ref)
-            answers = compose_answers(planner, operators, ref, obj)
-            cluster.warn_unreachable(planner, {each.by for each in answers})
-            if not (answers or obj):
-                raise Failure(f"{kind}/{name}: {ref} does not exist")
-            return operators.describe(Limit(), skipped), answers
+        others = [each for each in CAPABILITIES if each not in run]
+        # An object that only a capability without an operator knows is explained too, as NotServed.
+        unserved = [each for each in others if _knows(each, kind, ref)]
+        answers: list[Answer] = []
+        for capabilities in filter(None, (run, unserved)):
+            async with cluster.plan_dry(client, capabilities) as planner:
+                await planner.watch_kinds_of(ref)
+                answers = compose_answers(planner, operators, ref, obj)
+                cluster.warn_unreachable(planner, {each.by for each in answers})
+            if answers:
+                break
+        if not (answers or obj):
+            raise Failure(f"{kind}/{name}: {ref} does not exist")
+        return operators.describe(Limit(), [each.name for each in others]), answers
+
+
+def _knows(capability: Capability, word: str, ref: ObjectRef) -> bool:
+    """Return whether the object is of a group, or asked for by an alias, of the capability."""
+    group = ref.api_version.rpartition("/")[0]
+    return word in capability.explain.aliases or group in {kind.resource.group for kind in capability.kinds}
 
 
 def compose_answers(planner: DryPlanner, operators: Operators, ref: ObjectRef, obj: Object) -> list[Answer]:

@@ -66,7 +66,8 @@ def compose(
     """
     notes = []
     if not is_served:
-        text = f"no operator runs {by} on this cluster, so nothing is done; below is what it would decide"
+        below = "" if decision.rule in fine else "; below is what it would decide"
+        text = f"no operator runs {by} on this cluster, so nothing is done{below}"
         notes.append((EngineReason.NOT_SERVED.value, text))
     if held is not None:
         notes.append((held.reason, held.facts.text()))
