@@ -4,12 +4,14 @@ import dataclasses
 
 import msgspec
 import pytest
-from tests.builders.labels import API_VERSION, LABELS
+from tests.builders.labels import API_VERSION, LABELS, RULES
 from tests.builders.managers import a_world
 
 from nodeyard.app.approvals import NotHeld, approve
 from nodeyard.app.dry_planner import dry_planning
-from nodeyard.kube.names import APPROVE
+from nodeyard.app.operators import Operators
+from nodeyard.cli.why import compose_answers
+from nodeyard.kube.names import APPROVE, PAUSED
 from nodeyard.plan.brake import Limit, parse_limit
 from nodeyard.plan.model import ObjectRef
 
@@ -67,6 +69,22 @@ async def test_looking_plans_and_explains_but_changes_nothing(world, clock):
         ]
         assert inspection.why(ObjectRef(api_version="v1", kind="Pod", name="p", namespace="x")) == []
     assert set((await world.teams()).values()) == {None}
+
+
+async def test_a_paused_object_is_planned_and_explained_as_paused(world, clock):
+    paused = {"metadata": {"annotations": {PAUSED: "true"}}}
+    await world.client.patch(RULES, "a", paused)
+    async with dry_planning(world.client, [LABELS], clock) as inspection:
+        (look,) = inspection.plans(Limit(nodes=0, percent=0))
+        assert (look.has_changes, look.braked.now.actions) == (False, ())
+        (blocked,) = look.braked.now.blocked
+        text = f"LabelRule a is paused by annotation {PAUSED}: nothing is written for it until that is removed"
+        assert (str(blocked.object), blocked.reason, blocked.facts.text()) == ("LabelRule a", "Paused", text)
+        ref = ObjectRef(api_version=API_VERSION, kind="LabelRule", name="a")
+        (answer,) = compose_answers(inspection, Operators(error="unknown"), ref, {})
+        assert answer.reasons == ("Paused", "Ruled")
+        with pytest.raises(NotHeld, match="there are: none"):
+            await approve(world.client, inspection, "nothing")
 
 
 async def test_supposed_objects_stand_in_for_those_that_are_there(world, clock):

@@ -24,9 +24,9 @@ from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Braked, Limit, brake
 from nodeyard.plan.identity import assign_id
 from nodeyard.plan.model import Blocked, Decision, ObjectRef
-from nodeyard.plan.reasons import EngineReason
+from nodeyard.plan.reasons import EngineReason, Paused
 from nodeyard.process.clock import Clock, SystemClock
-from nodeyard.runtime.annotations import approvals, root_ref, roots_of
+from nodeyard.runtime.annotations import approvals, is_key_paused, root_ref, roots_of
 from nodeyard.runtime.capability import Capability, Key, WatchNotSynced
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters
@@ -82,6 +82,11 @@ class DryPlan:
             if (one.api_version, one.kind, one.namespace, one.name) == names and not one.cluster:
                 return blocked
         return None
+
+    @property
+    def pause(self) -> Blocked | None:
+        """Return the refusal of a plan whose root objects are all paused."""
+        return next((each for each in self.braked.now.blocked if isinstance(each.facts, Paused)), None)
 
     @property
     def has_changes(self) -> bool:
@@ -207,11 +212,18 @@ class DryPlanner:
             raise NotSynced(f"not synced: {error}; check that the server answers, and try again") from None
         if snapshot is None:
             return None
-        planned = capability.plan(snapshot, now, explain)
-        # Nothing is written, so the keys that are planned later find these reservations, as in the operator.
-        view.reservations.reserve(key, planned.reserves, planned.waits_for)
-        plan = assign_id(planned.plan)
         roots, approval_roots = capability.roots.of_key(view, key), capability.roots.approval(view, key)
+        planned = capability.plan(snapshot, now, explain)
+        if is_key_paused(capability, roots):
+            # As in the operator, which does not plan such a key. The decisions still explain its objects.
+            paused = [(ref, Paused(object=str(ref))) for root in roots if (ref := root_ref(capability, root))]
+            blocked = tuple(Blocked(object=ref, reason=facts.reason, facts=facts) for ref, facts in paused)
+            plan = msgspec.structs.replace(planned.plan, actions=(), blocked=blocked, wake_at=None)
+        else:
+            # Nothing is written, so the keys that are planned later find these reservations, as in the operator.
+            view.reservations.reserve(key, planned.reserves, planned.waits_for)
+            plan = planned.plan
+        plan = assign_id(plan)
         braked = brake(plan, limit, capability.managed_nodes(snapshot), approvals((*roots, *approval_roots)))
         known = [(root, ref) for root in roots if (ref := root_ref(capability, root)) is not None]
         held = () if braked.held is None else roots_of(capability, braked.held.actions, known)

@@ -106,6 +106,7 @@ def compose_answers(planner: DryPlanner, operators: Operators, ref: ObjectRef, o
             conditions=conditions if _is_same(decision.object, ref) else (),
             generation=generation,
             held=dry_plan.held_for(decision.object),
+            pause=dry_plan.pause,
             is_served=not is_known or dry_plan.capability.name in operators.running,
         )
         for dry_plan, decision in planner.why(ref, operators.limits())

@@ -58,9 +58,11 @@ def compose(
     conditions: Iterable[Condition] = (),
     generation: int = 0,
     held: Blocked | None = None,
+    pause: Blocked | None = None,
     is_served: bool = True,
 ) -> Answer:
-    """Combine a decision with the object's conditions, its held plan, and whether an operator runs the capability.
+    """Combine a decision with the object's conditions, a held or paused plan, and whether an operator runs the
+    capability.
 
     `fine` lists the reasons that say that all is well.
     """
@@ -69,6 +71,8 @@ def compose(
         below = "" if decision.rule in fine else "; below is what it would decide"
         text = f"no operator runs {by} on this cluster, so nothing is done{below}"
         notes.append((EngineReason.NOT_SERVED.value, text))
+    if pause is not None:
+        notes.append((pause.reason, pause.facts.text()))
     if held is not None:
         notes.append((held.reason, held.facts.text()))
     for each in conditions:

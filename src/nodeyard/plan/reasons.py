@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from nodeyard.kube.names import PAUSED
 from nodeyard.plan.message import Message
 
 
@@ -11,6 +12,7 @@ class EngineReason(StrEnum):
     NEEDS_APPROVAL = "NeedsApproval"
     ADMISSION_DENIED = "AdmissionDenied"
     NOT_SERVED = "NotServed"
+    PAUSED = "Paused"
 
 
 class NeedsApproval(Message, frozen=True):
@@ -30,6 +32,16 @@ class NeedsApproval(Message, frozen=True):
         why = "which always needs approval" if self.always else f"more than the limit of {self.limit}"
         what = self.disrupts or f"{self.nodes} of {self.managed} managed nodes"
         return f"held: {what} would be disrupted, {why}; run `nodeyard approve {self.id}` to proceed"
+
+
+class Paused(Message, frozen=True):
+    """A user paused all root objects of the plan."""
+
+    reason = EngineReason.PAUSED
+    object: str
+
+    def text(self) -> str:
+        return f"{self.object} is paused by annotation {PAUSED}: nothing is written for it until that is removed"
 
 
 class AdmissionDenied(Message, frozen=True):

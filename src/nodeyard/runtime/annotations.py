@@ -19,6 +19,11 @@ def is_paused(root: Any) -> bool:
     return annotations_of(root).get(PAUSED) == "true"
 
 
+def is_key_paused(capability: Capability, roots: Sequence[Any]) -> bool:
+    """Return True if a key is not planned, because all its roots are paused."""
+    return bool(roots) and not capability.roots.plan_handles_pause and all(map(is_paused, roots))
+
+
 def approvals(roots: Sequence[Any]) -> Collection[str]:
     """Return the ids of held plans that users have approved."""
     return {id for root in roots for id in approved_on(root)}

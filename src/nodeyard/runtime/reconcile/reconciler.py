@@ -29,7 +29,7 @@ from nodeyard.plan.model import Blocked, ObjectRef, Plan, Planned
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import bound, get_logger
-from nodeyard.runtime.annotations import approvals, is_paused, is_same_version, root_ref, roots_of, user_edits_of
+from nodeyard.runtime.annotations import approvals, is_key_paused, is_same_version, root_ref, roots_of, user_edits_of
 from nodeyard.runtime.background import LoopInputs
 from nodeyard.runtime.capability import (
     Capability,
@@ -172,7 +172,7 @@ class Reconciler:
         if capability.background is not None:
             tools.loop_inputs.put(key, capability.background.input(snapshot, now))
         roots = capability.roots.of_key(tools.view, key)
-        if roots and not capability.roots.plan_handles_pause and all(map(is_paused, roots)):
+        if is_key_paused(capability, roots):
             _log.info("reconcile skipped", reason="Paused")
             # The loops continue while paused, and their input may change without an event.
             return ReconcileResult(Ending.PAUSED, OBSERVE_SECONDS if capability.background is not None else None)

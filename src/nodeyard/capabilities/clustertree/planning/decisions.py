@@ -188,7 +188,10 @@ def _node(ref: ObjectRef, tree: Tree) -> Decision | None:
         return _decision(ref, removed, snapshot)
     refused = refusals.refusal(tree, placement)
     looked_at = () if isinstance(refused, NameTaken) else candidates_of_node(tree, placement)
-    return _decision(ref, refused or _node_rule(tree, mirror, placement), snapshot, looked_at)
+    rule = refused or _node_rule(tree, mirror, placement)
+    if isinstance(rule, Mirrors) and snapshot.cluster.is_paused:
+        rule = Paused(cluster=snapshot.cluster.name, node=ref.name)
+    return _decision(ref, rule, snapshot, looked_at)
 
 
 def _node_rule(tree: Tree, mirror: TreeNode | None, placement: Placement) -> TreeMessage:
