@@ -310,6 +310,10 @@ class Reflector(Generic[T]):
         ) as events:
             if is_streaming:
                 await self._stream_list(events)
+            elif self.silence <= SILENT_SECONDS:
+                # The server has accepted our version, and sends the next bookmark a minute from now. A watch that was
+                # silent for too long stays stale until it speaks.
+                self._mark_heard()
             heard = await self._follow(events)
         if not heard and not is_streaming and self._clock.monotonic() - begun < SHORTEST_WATCH_SECONDS:
             raise EndedTooSoon("the watch ended at once without an event")
@@ -371,7 +375,10 @@ class Reflector(Generic[T]):
             self._on_watch_error()
 
     def _mark_heard(self) -> None:
+        was_silent = self.is_synced and self.silence > SILENT_SECONDS
         self._heard_at = self._clock.monotonic()
+        if was_silent:
+            self._on_watch_error()
 
     def _move(self, event: ReflectorEvent) -> None:
         self.state = next_state(self.state, event)

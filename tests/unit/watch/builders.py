@@ -64,7 +64,7 @@ SILENCE = object()
 
 
 class Hold:
-    """The stream stays open; more can be said on it."""
+    """The stream stays open until it is ended; more can be said on it."""
 
     def __init__(self):
         self.said = asyncio.Queue()
@@ -72,6 +72,10 @@ class Hold:
     def say(self, *events):
         for event in events:
             self.said.put_nowait(event)
+
+    def end(self):
+        """The server ends the stream."""
+        self.said.put_nowait(None)
 
 
 @dataclass
@@ -117,8 +121,9 @@ class Script:
                 await self.clock.sleep(idle_timeout)
                 raise TransportTimeout("silent", may_have_run=True)
             if isinstance(step, Hold):
-                while True:
-                    yield line(await step.said.get())
+                while (event := await step.said.get()) is not None:
+                    yield line(event)
+                continue
             yield line(step)
 
     async def close(self):

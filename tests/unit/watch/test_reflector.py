@@ -39,8 +39,14 @@ class Stage:
         self.cache.listen(self.see)
         if listener is not None:
             self.cache.listen(listener)
-        self.informer = Reflector(Client(self.script), InformerKey(NODE_VIEW), self.cache, clock, Random(7))
+        self.told = 0
+        self.informer = Reflector(
+            Client(self.script), InformerKey(NODE_VIEW), self.cache, clock, Random(7), on_watch_error=self.tell
+        )
         self.task = asyncio.create_task(self.informer.run())
+
+    def tell(self):
+        self.told += 1
 
     def see(self, change):
         self.seen.append((change.old and version(change.old), change.new and version(change.new)))
@@ -224,6 +230,29 @@ async def test_a_watch_is_stale_once_a_bookmark_is_missing_and_until_it_speaks_a
     stream.say(bookmark(6))
     await settle()
     assert stage.informer.staleness() == ""
+
+
+async def test_a_watch_that_ends_as_it_should_may_be_silent_for_another_minute(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), (stream := Hold())], [Hold()])
+    await clock.advance(50)
+    stream.end()
+    await settle()
+    assert len(stage.script.watches) == 2
+    await clock.advance(SILENT_SECONDS - 1)
+    assert stage.informer.staleness() == ""
+    await clock.advance(2)
+    assert "has received nothing" in stage.informer.staleness()
+
+
+async def test_the_end_of_a_silence_is_told_so_that_no_status_goes_on_saying_stale(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), (stream := Hold())])
+    await clock.advance(SILENT_SECONDS + 2)
+    assert "has received nothing" in stage.informer.staleness()
+    assert stage.told == 0
+    stream.say(bookmark(6), bookmark(7))
+    await settle()
+    assert stage.informer.staleness() == ""
+    assert stage.told == 1
 
 
 async def test_a_watch_that_is_broken_is_stale_at_once_and_until_it_runs_again(staged, clock):
