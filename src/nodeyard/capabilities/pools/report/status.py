@@ -67,9 +67,9 @@ DRAINED = "PoolsDrained"
 VERSION_CURRENT = "VersionCurrent"
 _TRUE_TEXTS: Mapping[str, str] = {
     READY: Reconciled.sentence,
-    ACCEPTED: "The spec is valid, and its classes and kinds exist",
+    ACCEPTED: "Nothing in the spec is refused",
     PROVISIONED: "The control plane is initialized",
-    DRAINED: "No removed pool is left to drain",
+    DRAINED: "No removed pool is being drained",
     VERSION_CURRENT: "No upgrade is waiting or stopped",
 }
 """The messages of conditions that are True: each says no more than its type."""
