@@ -12,7 +12,7 @@ from nodeyard.capabilities.affinity.planning.definitions import closing_patch, c
 from nodeyard.capabilities.affinity.planning.structural_schema import structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.applications import status_application
-from nodeyard.capabilities.affinity.report.definitions import status_definition
+from nodeyard.capabilities.affinity.report.status import status_definition
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.patch import merge_patch

@@ -26,7 +26,7 @@ from nodeyard.capabilities.affinity.planning.classes import (
     violators,
 )
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.report.classes import class_events, status_class
+from nodeyard.capabilities.affinity.report.status import class_events, status_class
 from nodeyard.capabilities.affinity.reviews.classes import review_class
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, ClassUser

@@ -27,7 +27,7 @@ from nodeyard.capabilities.affinity.planning.choice import choose, is_released, 
 from nodeyard.capabilities.affinity.planning.class_record import format_previous, stored_record
 from nodeyard.capabilities.affinity.planning.placement import enforcement_of, is_exempt
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.report.conditions import (
+from nodeyard.capabilities.affinity.report.status import (
     failure_condition,
     make_condition,
     refusal_condition,

@@ -12,7 +12,7 @@ from typing import Final
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.report.classes import class_events
+from nodeyard.capabilities.affinity.report.status import class_events
 from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,
     ClassSnapshot,

@@ -32,7 +32,7 @@ from nodeyard.capabilities.affinity.planning.inheritance import (
 )
 from nodeyard.capabilities.affinity.planning.tenants import belongs_to, is_terminating
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.report.conditions import failure_condition, make_condition, set_conditions
+from nodeyard.capabilities.affinity.report.status import failure_condition, make_condition, set_conditions
 from nodeyard.capabilities.affinity.snapshot import TenantsSnapshot
 from nodeyard.capabilities.affinity.types import ConditionType, Tenant, TenantStatus
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire
