@@ -11,7 +11,7 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.planning.record import Record, digest_of, encode
+from nodeyard.capabilities.spares.planning.node_patch import Record, digest_of, encode
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.client.decoder import Malformed

@@ -8,7 +8,7 @@ import pytest
 from tests.builders.spares_env import ENV_LABEL, labels
 
 from nodeyard.capabilities.spares.names import RECORD_DIGEST
-from nodeyard.capabilities.spares.planning.record import digest_of
+from nodeyard.capabilities.spares.planning.node_patch import digest_of
 from nodeyard.capabilities.spares.webhook import GUARD, policies
 from nodeyard.testing.session import MERGE, Session
 from nodeyard.testing.users import grant

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.planning.contention import can_overlap
+from nodeyard.capabilities.spares.planning.partition import Spare
 from nodeyard.capabilities.spares.planning.releases import SETTLE
-from nodeyard.capabilities.spares.planning.spare_index import Spare
-from nodeyard.capabilities.spares.planning.templates import Resolved
+from nodeyard.capabilities.spares.planning.templates import Resolved, can_overlap
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_spare
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.kube.names import MIRRORED_NODE, POOL_DRAINING, ZONE

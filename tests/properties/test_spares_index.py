@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.capabilities.spares.planning.contention import Waiting, can_overlap
-from nodeyard.capabilities.spares.planning.spare_index import Picker, SpareIndex
-from nodeyard.capabilities.spares.planning.templates import resolve
+from nodeyard.capabilities.spares.planning.partition import Picker, SpareIndex
+from nodeyard.capabilities.spares.planning.templates import Waiting, can_overlap, resolve
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.selectors import from_object
 

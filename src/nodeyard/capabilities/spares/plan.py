@@ -18,13 +18,12 @@ import msgspec
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.messages import HighPriority, NoSpare
-from nodeyard.capabilities.spares.planning.allocation import Allocation, allocate, block_malformed
+from nodeyard.capabilities.spares.planning.allocation import Allocation, Refusals, allocate, block_malformed, reserve
 from nodeyard.capabilities.spares.planning.builder import PlanBuilder
-from nodeyard.capabilities.spares.planning.claims import Refusals, reserve
-from nodeyard.capabilities.spares.planning.contention import Waiting
 from nodeyard.capabilities.spares.planning.decisions import explain as explain_object
-from nodeyard.capabilities.spares.planning.drift import label_spares
+from nodeyard.capabilities.spares.planning.node_metadata import label_spares
 from nodeyard.capabilities.spares.planning.partition import Partition, partition
+from nodeyard.capabilities.spares.planning.templates import Waiting
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.plan.model import ObjectRef, Plan, Planned

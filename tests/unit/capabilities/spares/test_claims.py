@@ -9,7 +9,7 @@ import pytest
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.planning.record import digest_of
+from nodeyard.capabilities.spares.planning.node_patch import digest_of
 from nodeyard.kube.names import MIRRORED_NODE, POOL_DRAINING
 
 from ....builders.spares import NOW, apply, described, find, node, owned, owner_of, pod, snapshot, spare, template

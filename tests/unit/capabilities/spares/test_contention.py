@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.planning.contention import can_overlap
+from nodeyard.capabilities.spares.planning.templates import can_overlap
 from nodeyard.kube.json import Object
 from nodeyard.kube.selectors import from_object
 

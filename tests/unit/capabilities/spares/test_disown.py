@@ -7,7 +7,7 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.planning.record import digest_of
+from nodeyard.capabilities.spares.planning.node_patch import digest_of
 from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.kube.objects import Node

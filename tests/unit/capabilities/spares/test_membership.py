@@ -9,7 +9,7 @@ import pytest
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.messages import NodesMessage
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.planning.record import Displaced, Record, digest_of, encode, record_of
+from nodeyard.capabilities.spares.planning.node_patch import Displaced, Record, digest_of, encode, record_of
 from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.plan.model import ObjectRef

@@ -10,7 +10,7 @@ import pytest
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.planning.record import release_of
+from nodeyard.capabilities.spares.planning.node_patch import release_of
 from nodeyard.capabilities.spares.planning.releases import SETTLE
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.kube.drain import DRAIN_LABEL, OVERDUE

@@ -3,35 +3,61 @@
 The finalizer of a template is added before its first node is patched and removed after its last node is done. A
 template that cannot be decoded is reported and left alone. It is unknown whether it would release its nodes, so they
 keep their settings and the owner's label: a new template of that name finds them again.
+
+Missing nodes are claimed from the spares, each with one patch; unclaimed spares get a reason. The patch removes the
+spare taint and label, sets the owner's label and the template's settings, and writes the record. A node is therefore
+never claimed without being configured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.messages import (
+    REFUSALS,
     Abandoned,
+    Claimed,
     DryRun,
     FinalizerAdded,
     FinalizerRemoved,
     Invalid,
+    NodesMessage,
     NotAdopted,
     OwnedElsewhere,
     Paused,
+    Reserved,
 )
 from nodeyard.capabilities.spares.planning.builder import PlanBuilder, template_ref
-from nodeyard.capabilities.spares.planning.claims import claim
-from nodeyard.capabilities.spares.planning.drift import repair
-from nodeyard.capabilities.spares.planning.partition import Partition, members_of
-from nodeyard.capabilities.spares.planning.record import is_recorded
+from nodeyard.capabilities.spares.planning.node_metadata import repair, settle
+from nodeyard.capabilities.spares.planning.node_patch import (
+    FOREIGN,
+    OURS,
+    Edit,
+    PatchCache,
+    Record,
+    format_taint,
+    is_recorded,
+    spare_taints,
+)
+from nodeyard.capabilities.spares.planning.partition import (
+    Eligibility,
+    Partition,
+    Picker,
+    Spare,
+    SpareIndex,
+    count_zones,
+    members_of,
+)
 from nodeyard.capabilities.spares.planning.releases import choose_surplus, detach, move_out, release, take_back
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import owner_elsewhere
 from nodeyard.client.decoder import Malformed
 from nodeyard.kube.objects import Node
+from nodeyard.kube.selectors import LabelSelector
 from nodeyard.plan.model import FieldChange
 
 LISTED = 50
@@ -204,3 +230,112 @@ def block_malformed(builder: PlanBuilder, malformed: Malformed) -> None:
 def _removal(finalizers: Iterable[str]) -> FieldChange:
     before = list(finalizers)
     return FieldChange(path=_FIELD, from_=before, to=[each for each in before if each != names.FINALIZER] or None)
+
+
+# claims
+
+
+Refused = Sequence[NodesMessage]
+"""The refused nodes of each reason."""
+
+
+def claim(
+    builder: PlanBuilder, spares: SpareIndex, template: Resolved, kept: Iterable[Node], after: Sequence[tuple[str, ...]]
+) -> int:
+    """Claim up to `len(after)` spares and return how many. Each claim waits for the actions in its entry of `after`."""
+    missing = len(after)
+    if not missing:
+        return 0
+    queue = spares.queue(template)
+    picker = Picker(queue, count_zones(kept, template))
+    if not template.template.is_dry_run:
+        picked = list(picker.take(missing))
+        for spare in picked:
+            spares.claim(spare, template.name)
+    else:
+        with spares.dry_run(queue) as picked:
+            picked.extend(picker.take(missing))
+    patches = PatchCache(template.wanted, partial(_configure, template=template))
+    for spare, first in zip(picked, after, strict=False):
+        builder.patch(spare.node, patches.patch_for(spare.node), template.message(Claimed, spare.node), after=first)
+    return len(picked)
+
+
+def reserve(spares: SpareIndex, template: Resolved, kept: Iterable[Node], missing: int) -> None:
+    """Keep `missing` spares that are not eligible yet from templates of lower priority."""
+    picker = Picker(spares.queue(template, is_reservation=True), count_zones(kept, template))
+    for spare in picker.take(missing):
+        spares.reserve(spare, template.name)
+
+
+def _configure(edit: Edit, template: Resolved) -> None:
+    """Configure a spare as a node of the template and remove out-of-management labels of an earlier owner."""
+    node = edit.node
+    record = Record(
+        template=template.name,
+        spare_taints=tuple(map(format_taint, spare_taints(node))),
+        spare_label=_label_owner(node),
+    )
+    settle(edit, template.wanted, record, prune=False)
+    for key in (names.OUT_LABEL, names.OUT_ROLE_LABEL):
+        if key not in template.wanted.labels:
+            edit.drop_label(key)
+
+
+def _label_owner(node: Node) -> str:
+    if names.SPARE_LABEL not in node.metadata.labels:
+        return ""
+    return OURS if names.LABELLED in node.metadata.annotations else FOREIGN
+
+
+# refusals
+
+
+class Refusals:
+    """Counts the matching spares that a short template could not claim.
+
+    Many templates share few selectors, so results are cached until a spare is claimed or reserved.
+    """
+
+    def __init__(self, spares: SpareIndex) -> None:
+        self._spares = spares
+        self._cache: dict[tuple[LabelSelector, Eligibility, int, int], Refused] = {}
+
+    def of(self, template: Resolved) -> Refused:
+        spares = self._spares
+        if spares.has_self_defeating(template):
+            return self._count(template)
+        if not (spares.has_refused or spares.reservations or any(template.eligibility)):
+            return ()
+        key = (template.selector, template.eligibility, len(spares.claimed), spares.reservations)
+        refused = self._cache.get(key)
+        if refused is None:
+            refused = self._cache[key] = self._count(template)
+        return refused
+
+    def _count(self, template: Resolved) -> Refused:
+        found: dict[Reason, list[str]] = {}
+        higher: set[str] = set()
+        for spare in self._spares.matching(template.selector):
+            reason = refusal(spare, template)
+            if reason is not None:
+                found.setdefault(reason, []).append(spare.name)
+            if reason is Reason.RESERVED:
+                higher.add(spare.reserved_for)
+        return [
+            (Reserved(higher=tuple(sorted(higher))) if reason is Reason.RESERVED else REFUSALS[reason]()).with_nodes(
+                nodes
+            )
+            for reason, nodes in found.items()
+        ]
+
+
+def refusal(spare: Spare, template: Resolved) -> Reason | None:
+    """Return the reason why a template cannot claim a spare that its selector matches; None if it is claimed."""
+    if spare.claimed_by:
+        return None
+    if spare.reserved_for and spare.reserved_for != template.name:
+        return Reason.RESERVED
+    if template.touches_selector and not template.keeps(spare.node.metadata.labels):
+        return Reason.SELF_DEFEATING
+    return spare.refusal_for(template.eligibility)

@@ -49,12 +49,10 @@ from nodeyard.capabilities.spares.messages import (
     WaitingForPods,
     WasMovedOut,
 )
-from nodeyard.capabilities.spares.planning.allocation import Allocation
+from nodeyard.capabilities.spares.planning.allocation import Allocation, refusal
 from nodeyard.capabilities.spares.planning.builder import PlanBuilder, Wait
-from nodeyard.capabilities.spares.planning.claims import refusal
-from nodeyard.capabilities.spares.planning.partition import Partition, members_of
+from nodeyard.capabilities.spares.planning.partition import Partition, Spare, members_of
 from nodeyard.capabilities.spares.planning.releases import release_message
-from nodeyard.capabilities.spares.planning.spare_index import Spare
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import owner_elsewhere, template_of
 from nodeyard.kube.names import POOL_DRAINING, ROLE_PREFIX

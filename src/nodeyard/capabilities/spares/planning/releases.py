@@ -36,19 +36,20 @@ from nodeyard.capabilities.spares.messages import (
     WaitingForPods,
 )
 from nodeyard.capabilities.spares.planning.builder import Impact, PlanBuilder, Wait
-from nodeyard.capabilities.spares.planning.drift import cancel_release, restore, set_spare_label
-from nodeyard.capabilities.spares.planning.node_metadata import undo
-from nodeyard.capabilities.spares.planning.node_patch import Edit, parse_taint, put_taint
-from nodeyard.capabilities.spares.planning.record import (
+from nodeyard.capabilities.spares.planning.node_metadata import cancel_release, restore, set_spare_label, undo
+from nodeyard.capabilities.spares.planning.node_patch import (
     FOREIGN,
+    Edit,
     Record,
     ReleaseNote,
     encode,
     is_recorded,
+    parse_taint,
+    put_taint,
     record_of,
     release_of,
 )
-from nodeyard.capabilities.spares.planning.spare_index import count_zones
+from nodeyard.capabilities.spares.planning.partition import count_zones
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_ready

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from nodeyard.capabilities.spares.planning.spare_index import SpareIndex
+from nodeyard.capabilities.spares.planning.partition import SpareIndex
 from nodeyard.capabilities.spares.report.status import Account, success, sufficient
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_spare
 from nodeyard.process.metrics import Metrics
