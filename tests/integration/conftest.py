@@ -17,7 +17,7 @@ from nodeyard.app import operator as assembly
 from nodeyard.capabilities.affinity.planning import definitions
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
-from nodeyard.capabilities.pools.planning import drains
+from nodeyard.capabilities.pools.planning import removals
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
 from nodeyard.runtime.remote import connection
 from nodeyard.runtime.webhooks import configuration_name
@@ -66,8 +66,8 @@ def pools_env(api, pool_crds, machines):
     """
     own_pools_env, operators = PoolsEnv(api, machines), Operators(api, pytest.fail)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(drains, "SETTLE", timedelta(seconds=1))
-        patched.setattr(drains, "RETRY", timedelta(seconds=1))
+        patched.setattr(removals, "SETTLE", timedelta(seconds=1))
+        patched.setattr(removals, "RETRY", timedelta(seconds=1))
         own_pools_env.operator = operators(POOLS)
         yield own_pools_env
         operators.close()

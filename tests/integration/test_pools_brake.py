@@ -12,7 +12,7 @@ from tests.builders.pools_env import CLASSES, CLUSTERS
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
-from nodeyard.capabilities.pools.planning import drains
+from nodeyard.capabilities.pools.planning import removals
 from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit
 from nodeyard.testing.embedded import EmbeddedServer
@@ -24,7 +24,7 @@ OLD, NEW = "v1.34.0", "v1.35.0"
 @pytest.fixture
 def braked(own_pools_env, operator, monkeypatch):
     """LatticeClusters with an operator that needs approval to disrupt a single node."""
-    monkeypatch.setattr(drains, "SETTLE", timedelta(seconds=1))
+    monkeypatch.setattr(removals, "SETTLE", timedelta(seconds=1))
     operator(POOLS, limit=Limit(nodes=0, percent=0))
     return own_pools_env
 

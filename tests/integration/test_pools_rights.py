@@ -11,7 +11,7 @@ from tests.builders.rights import COUNTED, RENEWED, unregistered
 
 from nodeyard.capabilities.pools import names, watched
 from nodeyard.capabilities.pools.controller import POOLS
-from nodeyard.capabilities.pools.planning import drains
+from nodeyard.capabilities.pools.planning import removals
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
 from nodeyard.testing.embedded import EmbeddedServer
@@ -36,8 +36,8 @@ def elsewhere():
 
 @pytest.fixture
 def hurried(monkeypatch):
-    monkeypatch.setattr(drains, "SETTLE", timedelta(seconds=1))
-    monkeypatch.setattr(drains, "RETRY", timedelta(seconds=1))
+    monkeypatch.setattr(removals, "SETTLE", timedelta(seconds=1))
+    monkeypatch.setattr(removals, "RETRY", timedelta(seconds=1))
 
 
 def test_every_right_is_used_and_no_other_is_needed(own_pools_env, elsewhere, hurried, audited, operator):

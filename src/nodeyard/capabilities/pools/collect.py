@@ -11,9 +11,14 @@ from datetime import datetime
 from typing import Any
 
 from nodeyard.capabilities.pools import names, watched
-from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed
 from nodeyard.capabilities.pools.planning.generation import class_inputs
-from nodeyard.capabilities.pools.planning.machine_state import infrastructure_of, is_control_plane_initialized, replicas
+from nodeyard.capabilities.pools.planning.machine_state import (
+    find_deployment,
+    infrastructure_of,
+    is_control_plane_initialized,
+    removed,
+    replicas,
+)
 from nodeyard.capabilities.pools.planning.pool_index import PoolOffer
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import (

@@ -38,12 +38,14 @@ from nodeyard.capabilities.pools.planning.cluster_objects import (
 )
 from nodeyard.capabilities.pools.planning.decisions import decide
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed, unclaimed
 from nodeyard.capabilities.pools.planning.machine_state import (
     control_plane_infrastructure,
+    find_deployment,
     is_paused,
     may_scale,
+    removed,
     replicas,
+    unclaimed,
 )
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.removals import remove_pool

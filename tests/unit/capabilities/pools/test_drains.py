@@ -10,7 +10,7 @@ import pytest
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.removals import PodOnNode
-from nodeyard.capabilities.pools.planning.drains import LISTED, RETRY, SETTLE
+from nodeyard.capabilities.pools.planning.removals import LISTED, RETRY, SETTLE
 from nodeyard.capabilities.pools.snapshot import Workload
 from nodeyard.capabilities.pools.types import PoolPhase
 from nodeyard.kube.drain import DRAIN_LABEL

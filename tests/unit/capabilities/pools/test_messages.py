@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from nodeyard.capabilities.pools.messages import blocks, changes, placement, remedies, removals, states
+from nodeyard.capabilities.pools.messages import blocks, changes, placement, removals, states
 from nodeyard.capabilities.pools.messages.changes import ControlPlaneScaled, PoolScaled
 from nodeyard.capabilities.pools.messages.removals import (
     ClusterDeleting,
@@ -21,7 +21,7 @@ from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import DeletionPolicy
 from nodeyard.plan.message import Message
 
-MODULES = (blocks, changes, placement, remedies, removals, states)
+MODULES = (blocks, changes, placement, removals, states)
 
 
 def classes(module: ModuleType) -> Iterator[type[Message]]:

@@ -7,8 +7,13 @@ from datetime import datetime
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.blocks import Invalid, NodeClassUnfit
-from nodeyard.capabilities.pools.messages.remedies import FixClass
-from nodeyard.capabilities.pools.messages.states import ClassInUse, ClassNotUsed, MadeFromClass, NotYetMadeFromClass
+from nodeyard.capabilities.pools.messages.states import (
+    ClassInUse,
+    ClassNotUsed,
+    FixClass,
+    MadeFromClass,
+    NotYetMadeFromClass,
+)
 from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, ClassUse
 from nodeyard.capabilities.pools.types import LatticeNodeClass
 from nodeyard.plan.model import Blocked, Candidate, Decision, ObjectRef, Plan, Planned

@@ -7,33 +7,37 @@ from typing import Final
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.blocks import ClusterPaused, Foreign
-from nodeyard.capabilities.pools.messages.remedies import (
+from nodeyard.capabilities.pools.messages.removals import DeploymentPaused, Draining, PodAwaited, Undrained
+from nodeyard.capabilities.pools.messages.states import (
     AddPoolAgain,
+    AsSpecified,
+    Autoscaled,
     ChangePolicy,
     ChangeReplicas,
+    ControlPlaneNotComplete,
     CreateClass,
     FixBudget,
     FixClass,
     FixKeys,
     ForgetCluster,
-    MoveOut,
-    Unpause,
-    UnpauseDeployment,
-    WaitForControlPlane,
-)
-from nodeyard.capabilities.pools.messages.removals import DeploymentPaused, Draining, PodAwaited, Undrained
-from nodeyard.capabilities.pools.messages.states import (
-    AsSpecified,
-    Autoscaled,
-    ControlPlaneNotComplete,
     MachineState,
+    MoveOut,
     Provisioning,
     Reconciled,
     Rolling,
     Scaling,
+    Unpause,
+    UnpauseDeployment,
+    WaitForControlPlane,
 )
-from nodeyard.capabilities.pools.planning.deployment_lookup import pool_of
-from nodeyard.capabilities.pools.planning.machine_state import counters, is_initialized, is_paused, is_settled, replicas
+from nodeyard.capabilities.pools.planning.machine_state import (
+    counters,
+    is_initialized,
+    is_paused,
+    is_settled,
+    pool_of,
+    replicas,
+)
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot

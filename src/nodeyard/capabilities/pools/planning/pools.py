@@ -22,8 +22,12 @@ from nodeyard.capabilities.pools.messages.blocks import (
 from nodeyard.capabilities.pools.messages.changes import PoolAdopted, PoolCreated, PoolRolled, PoolUpdated
 from nodeyard.capabilities.pools.messages.removals import DeploymentDeleting
 from nodeyard.capabilities.pools.planning import generation, replicas, rollout, templates
-from nodeyard.capabilities.pools.planning.deployment_lookup import DeploymentLookup, is_adopted
-from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of
+from nodeyard.capabilities.pools.planning.machine_state import (
+    DeploymentLookup,
+    bootstrap_of,
+    infrastructure_of,
+    is_adopted,
+)
 from nodeyard.capabilities.pools.planning.removals import cancel_removal
 from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, apply, changes, ref_to
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot

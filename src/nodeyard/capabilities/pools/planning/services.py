@@ -12,7 +12,7 @@ from typing import Final
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.blocks import Invalid
 from nodeyard.capabilities.pools.messages.placement import Fits, NoPoolFits, Placed
-from nodeyard.capabilities.pools.messages.remedies import (
+from nodeyard.capabilities.pools.messages.states import (
     AddLabel,
     AddPoolAgain,
     AddToleration,

@@ -7,7 +7,7 @@ from typing import Final
 
 from nodeyard.capabilities.pools.messages.states import Reconciled
 from nodeyard.capabilities.pools.planning.classes import class_ref, unfit_use
-from nodeyard.capabilities.pools.report.conditions import READY, condition
+from nodeyard.capabilities.pools.report.status import READY, condition
 from nodeyard.capabilities.pools.snapshot import ClassesSnapshot
 from nodeyard.capabilities.pools.types import LatticeNodeClass, LatticeNodeClassStatus
 from nodeyard.kube.conditions import to_wire, with_condition

@@ -11,7 +11,7 @@ import msgspec
 from nodeyard.capabilities.pools.messages.placement import Placed
 from nodeyard.capabilities.pools.planning.pool_index import PoolOffer
 from nodeyard.capabilities.pools.planning.services import placement_state, service_ref
-from nodeyard.capabilities.pools.report.conditions import condition
+from nodeyard.capabilities.pools.report.status import condition
 from nodeyard.capabilities.pools.snapshot import ServicesSnapshot
 from nodeyard.capabilities.pools.types import LatticeService, LatticeServiceStatus, PlacedPool, RefusedPool
 from nodeyard.kube.conditions import to_wire, with_condition

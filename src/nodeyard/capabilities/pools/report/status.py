@@ -1,4 +1,4 @@
-"""Status of a LatticeCluster after a reconcile: from the snapshot, the plan and its outcome."""
+"""Status of a LatticeCluster after a reconcile, from snapshot, plan and outcome; conditions of all kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from nodeyard.capabilities.pools.messages.states import (
 from nodeyard.capabilities.pools.plan import resolve
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
 from nodeyard.capabilities.pools.planning.decisions import pause_of
-from nodeyard.capabilities.pools.planning.deployment_lookup import pool_of
 from nodeyard.capabilities.pools.planning.machine_state import (
     counters,
     infrastructure_of,
@@ -30,6 +29,7 @@ from nodeyard.capabilities.pools.planning.machine_state import (
     is_settled,
     machine_version,
     may_scale,
+    pool_of,
     replicas,
 )
 from nodeyard.capabilities.pools.planning.pools import Pool
@@ -43,7 +43,6 @@ from nodeyard.capabilities.pools.reasons import (
     WARNINGS,
     Reason,
 )
-from nodeyard.capabilities.pools.report.conditions import READY, condition
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
     BlockingPod,
@@ -57,9 +56,24 @@ from nodeyard.kube import meta
 from nodeyard.kube.conditions import FALSE, TRUE, find, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Action, Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
+
+READY = "Ready"
+
+
+def condition(type: str, is_true: bool, message: Message, generation: int = 0) -> Condition:
+    """Return a condition with the reason and the text of a message."""
+    return Condition(
+        type=type,
+        status=TRUE if is_true else FALSE,
+        reason=str(message.reason),
+        message=message.text(),
+        observed_generation=generation,
+    )
+
 
 ACCEPTED = "Accepted"
 PROVISIONED = "Provisioned"

@@ -4,7 +4,7 @@ Rules use the design's messages where it has them. Every list, map and string th
 server estimates the cost of a rule and rejects a CRD that could exceed the budget. `node_keys` checks label and taint
 keys in the webhook and the planner, because CEL is not enough for them.
 
-`rules` has shared schema fragments; `providers` and `clusters` validate LatticeCluster.
+`providers` and `clusters` validate LatticeCluster; `providers` has the shared fragments of schemas.
 """
 
 from nodeyard.capabilities.pools.validation.classes import NODE_CLASS

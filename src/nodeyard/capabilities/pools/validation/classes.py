@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.pools.types import PROVIDERS
-from nodeyard.capabilities.pools.validation.providers import AMI, INSTANCE
-from nodeyard.capabilities.pools.validation.rules import count, text
+from nodeyard.capabilities.pools.validation.providers import AMI, INSTANCE, count, text
 from nodeyard.kube.json import Object
 from nodeyard.schema.rules import CONDITIONS, checks, rule
 

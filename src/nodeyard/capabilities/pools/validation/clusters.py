@@ -12,8 +12,7 @@ from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.versions import parse_version
 from nodeyard.capabilities.pools.types import PROVIDERS, Autoscaling, DeletionPolicy, LatticeCluster, Pivot
 from nodeyard.capabilities.pools.validation.node_keys import NODE_LABELS_MAX, SYNCED_DOMAINS, SYNCED_EXACTLY
-from nodeyard.capabilities.pools.validation.providers import PROVIDER
-from nodeyard.capabilities.pools.validation.rules import count, enum, object_name, taint_list, text
+from nodeyard.capabilities.pools.validation.providers import PROVIDER, count, enum, object_name, taint_list, text
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, label_faults
 from nodeyard.schema.rules import CONDITIONS, LABEL, checks, label_map, rule
