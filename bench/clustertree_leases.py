@@ -20,8 +20,7 @@ from bench.load import MERGE, Call, connect, encode, send_all
 from bench.servers import RunningServer
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, NodeLeaseInput
-from nodeyard.capabilities.clustertree.leases.keeper import IN_FLIGHT
-from nodeyard.capabilities.clustertree.leases.loop import renew
+from nodeyard.capabilities.clustertree.leases.keeper import IN_FLIGHT, renew
 from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, NodeLeaseInput
-from nodeyard.capabilities.clustertree.leases.loop import renew
+from nodeyard.capabilities.clustertree.leases.keeper import renew
 from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.names import LEASE_NAMESPACE

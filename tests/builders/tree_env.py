@@ -21,7 +21,7 @@ from tests.builders.lease_loop import QuickClock
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
-from nodeyard.capabilities.clustertree.leases.loop import renew
+from nodeyard.capabilities.clustertree.leases.keeper import renew
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE, NAMESPACE
 from nodeyard.kube.quantity import parse
 from nodeyard.runtime.capability import Capability

@@ -7,7 +7,7 @@ from tests.builders.tree_env import PATIENCE, node_model, with_fast_lease_loop
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.definition import CLUSTER
-from nodeyard.capabilities.clustertree.leases.lease import manifest
+from nodeyard.capabilities.clustertree.leases.node_lease import manifest
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.kube.timestamps import format_rfc3339_micro
 from nodeyard.plan.brake import Limit

@@ -19,9 +19,8 @@ from functools import lru_cache
 from typing import Final
 
 from nodeyard.capabilities.clustertree import names, watched
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import earlier_clusters, is_other
 from nodeyard.capabilities.clustertree.planning.models import Mode, models_of, wanted_names
-from nodeyard.capabilities.clustertree.planning.ownership import is_mirror_of, mirrors_of
+from nodeyard.capabilities.clustertree.planning.ownership import earlier_clusters, is_mirror_of, is_other, mirrors_of
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, Kubeconfig, Leaf, TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.watched import CLUSTER

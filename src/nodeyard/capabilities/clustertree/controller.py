@@ -17,13 +17,12 @@ from nodeyard.capabilities.clustertree import names, watched
 from nodeyard.capabilities.clustertree.collect import collect, is_of_leaf, kubeconfig_of
 from nodeyard.capabilities.clustertree.definition import CLUSTER as DEFINITION
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, lease_input, node_lease_inputs
+from nodeyard.capabilities.clustertree.leases.keeper import renew
 from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
-from nodeyard.capabilities.clustertree.leases.loop import renew
 from nodeyard.capabilities.clustertree.plan import plan
 from nodeyard.capabilities.clustertree.planning.heartbeat import is_renewed_after_expiry
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Mode, models_of
-from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, is_mirror_of, mirrors_of
+from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, is_mirror_of, leaf_of, mirrors_of
 from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.report import report

@@ -17,8 +17,8 @@ from typing import Final
 from msgspec.structs import force_setattr
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import wanted_names
+from nodeyard.capabilities.clustertree.planning.ownership import leaf_of
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeNode, Usage
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.client import resources

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from nodeyard.capabilities.clustertree.leases.lease import ReadLease, manifest, renew_patch, repair_patch
+from nodeyard.capabilities.clustertree.leases.node_lease import ReadLease, manifest, renew_patch, repair_patch
 
 NOW = "2026-01-01T00:00:10.000000Z"
 NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u1"}

@@ -12,8 +12,8 @@ from tests.builders.remote_clusters import RemoteClusters
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree.leases.inputs import NodeLeaseInput
 from nodeyard.capabilities.clustertree.leases.keeper import LATE, next_round
-from nodeyard.capabilities.clustertree.leases.lease import manifest
 from nodeyard.capabilities.clustertree.leases.liveness import State
+from nodeyard.capabilities.clustertree.leases.node_lease import manifest
 from nodeyard.client.errors import TransportError
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.client.transport import Response

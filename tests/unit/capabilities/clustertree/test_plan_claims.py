@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import earlier_clusters, leaf_of
+from nodeyard.capabilities.clustertree.planning.ownership import earlier_clusters, leaf_of
 
 from ....builders.messages import remedies
 from ....builders.tree_state import (

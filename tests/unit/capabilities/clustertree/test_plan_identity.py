@@ -5,7 +5,7 @@ import pytest
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import lease_input, node_lease_inputs
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import is_other
+from nodeyard.capabilities.clustertree.planning.ownership import is_other
 from nodeyard.capabilities.clustertree.snapshot import Leaf
 from nodeyard.plan.brake import Limit, brake
 

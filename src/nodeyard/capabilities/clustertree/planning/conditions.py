@@ -32,9 +32,9 @@ from nodeyard.capabilities.clustertree.messages import (
 )
 from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.heartbeat import is_silent
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.mirror import Contact, Mirror, contact
 from nodeyard.capabilities.clustertree.planning.models import Mode
+from nodeyard.capabilities.clustertree.planning.ownership import leaf_of
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
 from nodeyard.kube.objects import Condition

@@ -46,8 +46,8 @@ from nodeyard.capabilities.clustertree.messages import (
 )
 from nodeyard.capabilities.clustertree.planning import availability, refusals
 from nodeyard.capabilities.clustertree.planning.availability import READY
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
+from nodeyard.capabilities.clustertree.planning.ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.refusals import PATIENCE, pod_message
 from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.planning.resources import free

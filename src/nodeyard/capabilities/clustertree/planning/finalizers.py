@@ -17,8 +17,7 @@ from nodeyard.capabilities.clustertree.messages import (
     LeafReplaced,
     TreeMessage,
 )
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of, wanted_leaf_annotation
-from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref
+from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, leaf_of, wanted_leaf_annotation
 from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object

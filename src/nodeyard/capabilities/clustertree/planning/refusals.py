@@ -29,9 +29,8 @@ from nodeyard.capabilities.clustertree.messages import (
     TreeMessage,
     Unreachable,
 )
-from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Placement
-from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, node_ref
+from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, leaf_of, node_ref
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeSnapshot
