@@ -31,7 +31,7 @@ from nodeyard.testing.wait import until
 COUNTED = "patch events.events.k8s.io"
 """Rare: an Event that is told again is counted. The stories of spares and clustertree do so."""
 RENEWED = f"update secrets in {NAMESPACE} named {WEBHOOK_CERTIFICATES}"
-"""Rare: the certificates of webhooks are renewed after weeks (`test_admission_upkeep`)."""
+"""Rare: the certificates of webhooks are renewed after weeks (`test_admission_manager`)."""
 _MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 _WRITES = {"create", "update", "patch", "delete"}
 _CREATED, _FURTHER = 201, 300

@@ -38,7 +38,7 @@ def acting(api, tmp_path, fresh):
     return act
 
 
-def test_what_is_not_granted_is_forbidden_and_said_so(acting):
+def test_what_is_not_granted_is_forbidden_with_the_reason(acting):
     user = acting()
 
     answer = user.get("/api/v1/nodes")

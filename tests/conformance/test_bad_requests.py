@@ -113,7 +113,7 @@ def test_a_body_of_unknown_format_is_unsupported(http, configmaps, kind):
 
 
 @pytest.mark.parametrize("accept", ["text/plain", "application/xml", "application/json;as=Carpet;g=meta.k8s.io;v=v1"])
-def test_an_answer_nobody_can_give_is_not_acceptable(http, configmaps, accept):
+def test_an_unsupported_media_type_is_not_acceptable(http, configmaps, accept):
     answer = http.get(configmaps, accept=accept)
 
     assert (answer.status, answer.reason) == (406, "NotAcceptable")
@@ -203,7 +203,7 @@ def test_a_revision_of_thousands_of_digits_is_out_of_range(http, configmaps):
     assert answer.message.endswith("value out of range")
 
 
-def test_zeros_before_a_number_mean_nothing(http, configmaps):
+def test_leading_zeros_of_a_number_are_ignored(http, configmaps):
     assert http.get(configmaps, query={"limit": f"{'0' * 5000}1"}).status == 200
 
 
@@ -234,7 +234,7 @@ def test_a_wrong_token_is_unauthorized(api):
 
 
 @pytest.mark.parametrize("page", ["healthz", "livez", "readyz"])
-def test_health_is_told_by_check(http, page):
+def test_health_is_reported_by_check(http, page):
     told = http.get(f"/{page}", query={"verbose": "", "exclude": ["ping", "nothing"]})
     lines = told.content.decode().splitlines()
 
@@ -255,7 +255,7 @@ def test_health_and_version_are_open_to_everybody(api, path):
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1/nodes", "/openapi/v3"])
-def test_nobody_in_particular_may_see_nothing_else(api, path):
+def test_anonymous_users_may_read_nothing_else(api, path):
     answer = Session(api.url, api.authority.pem).get(path)
 
     assert (answer.status, answer.reason) == (403, "Forbidden")

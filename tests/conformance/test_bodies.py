@@ -87,7 +87,7 @@ def test_an_object_of_another_kind_is_refused(http, namespace, path, sent, messa
 
 
 @pytest.mark.parametrize("told", [{}, {"apiVersion": "v1"}, {"kind": "ConfigMap"}], ids=["nothing", "version", "kind"])
-def test_what_a_body_leaves_unsaid_the_endpoint_says(http, configmaps, told):
+def test_the_endpoint_completes_what_a_body_omits(http, configmaps, told):
     answer = http.post(configmaps, {**told, "metadata": {"name": "a"}})
 
     assert (answer.status, answer.json["kind"], answer.json["apiVersion"]) == (201, "ConfigMap", "v1")
@@ -135,7 +135,7 @@ def test_malformed_json_says_where(http, configmaps, text, problem):
     assert answer.message.startswith(f"{expected}json parse error: {problem} (")
 
 
-def test_what_is_no_utf_8_is_replaced(http, configmaps):
+def test_invalid_utf_8_is_replaced(http, configmaps):
     answer = http.post(configmaps, b'{"metadata":{"name":"a"},"data":{"k":"x\xffy"}}')
 
     assert (answer.status, answer.json["data"]) == (201, {"k": "x\ufffdy"})
@@ -218,7 +218,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-def test_aliases_do_not_make_much_of_little(http, configmaps):
+def test_yaml_aliases_cannot_expand_without_bounds(http, configmaps):
     text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\n{LAUGHS}".encode()
 
     created = http.post(configmaps, text, content_type=YAML)

@@ -22,7 +22,7 @@ def lease(name: str, **metadata: object) -> dict:
     }
 
 
-def test_an_update_makes_a_lease_that_is_not_there(http, leases):
+def test_an_update_creates_a_missing_lease(http, leases):
     created = http.put(f"{leases}/a", lease("a"), query={"fieldManager": "me"})
 
     assert created.status == 201
@@ -43,13 +43,13 @@ def test_an_update_makes_a_lease_that_is_not_there(http, leases):
     ],
     ids=["Service", "Role", "RoleBinding"],
 )
-def test_an_update_makes_objects_of_other_kinds(http, namespace, path, body):
+def test_an_update_creates_objects_of_other_kinds(http, namespace, path, body):
     created = http.put(path.format(namespace), {**body, "metadata": {"name": "a"}})
 
     assert created.status == 201, created.content
 
 
-def test_an_update_makes_an_event(http, namespace):
+def test_an_update_creates_an_event(http, namespace):
     event = {"metadata": {"name": "a"}, "involvedObject": {"namespace": namespace, "name": "b"}}
 
     assert http.put(f"/api/v1/namespaces/{namespace}/events/a", event).status == 201
@@ -59,7 +59,7 @@ def test_an_update_makes_an_event(http, namespace):
     "path",
     ["/api/v1/namespaces/{}/secrets/a", "/api/v1/namespaces/{}/serviceaccounts/a", "/api/v1/nodes/nobody"],
 )
-def test_most_kinds_are_made_by_post_alone(http, namespace, path):
+def test_most_kinds_are_created_by_post_alone(http, namespace, path):
     name = path.rpartition("/")[2]
 
     assert http.put(path.format(namespace), {"metadata": {"name": name}}).status == 404
@@ -77,7 +77,7 @@ def test_a_revision_that_is_no_number_is_an_error(http, leases):
     assert answer.message == 'strconv.ParseUint: parsing "newest": invalid syntax'
 
 
-def test_a_uid_means_an_object_that_is_there(http, leases, namespace):
+def test_a_uid_requires_an_existing_object(http, leases, namespace):
     answer = http.put(f"{leases}/a", lease("a", uid="1234"))
 
     assert (answer.status, answer.reason) == (409, "Conflict")
@@ -88,28 +88,28 @@ def test_a_uid_means_an_object_that_is_there(http, leases, namespace):
     )
 
 
-def test_a_dry_run_makes_nothing(http, leases):
+def test_a_dry_run_creates_nothing(http, leases):
     assert http.put(f"{leases}/a", lease("a"), query={"dryRun": "All"}).status == 201
     assert http.get(f"{leases}/a").status == 404
 
 
-def test_what_is_made_is_judged_as_a_new_object(http, leases):
+def test_what_an_update_creates_is_validated_as_a_new_object(http, leases):
     answer = http.put(f"{leases}/A_A", lease("A_A"))
 
     assert (answer.status, [cause["field"] for cause in answer.causes]) == (422, ["metadata.name"])
 
 
-def test_nothing_is_made_in_a_namespace_that_is_not_there(http):
+def test_nothing_is_created_in_a_missing_namespace(http):
     answer = http.put("/apis/coordination.k8s.io/v1/namespaces/nowhere/leases/a", lease("a"))
 
     assert (answer.status, answer.message) == (404, 'namespaces "nowhere" not found')
 
 
-def test_a_patch_makes_nothing(http, leases):
+def test_a_patch_creates_nothing(http, leases):
     assert http.patch(f"{leases}/a", {"spec": {"holderIdentity": "me"}}).status == 404
 
 
-def test_webhooks_are_told_of_a_create(http, hooks, leases, register):
+def test_webhooks_see_a_create(http, hooks, leases, register):
     register("Validating", {}, {"name": "two.example.com", "rules": [LEASES]})
     register.settle()
 

@@ -113,7 +113,7 @@ def widget(name: str, **spec) -> dict:
     return {"apiVersion": "conformance.example/v1", "kind": "Widget", "metadata": {"name": name}, "spec": body}
 
 
-def test_defaults_come_and_unknown_fields_go(http, widgets):
+def test_defaults_are_set_and_unknown_fields_pruned(http, widgets):
     answer = http.post(widgets, widget("a", extra=1, parts=[{"name": "x", "odd": True}], free={"any": {"thing": 1}}))
 
     assert answer.status == 201

@@ -89,7 +89,7 @@ def test_an_old_object_is_read_as_the_new_schema_has_it(http, changed):
     assert [item["spec"] for item in listed] == [{"a": "1", "b": "given"}]
 
 
-def test_reading_it_so_is_no_change(http, changed):
+def test_rereading_it_is_no_change(http, changed):
     before = http.get(f"{changed}/x").json["metadata"]
     after = http.patch(f"{changed}/x", {"metadata": {"labels": {"l": "1"}}}).json["metadata"]
 
@@ -106,7 +106,7 @@ def test_an_old_object_is_found_by_a_field_that_has_become_selectable(http, chan
 # the end
 
 
-def test_a_definition_goes_though_what_is_stored_is_not_served(http, group, eventually):
+def test_a_definition_can_be_deleted_though_its_stored_version_is_not_served(http, group, eventually):
     group.define("foos", "Foo", version(storage=False, a=STRING), version("v2", served=False, a=STRING))
     group.make(group.served("foos"), "x", a="1")
 
@@ -115,7 +115,7 @@ def test_a_definition_goes_though_what_is_stored_is_not_served(http, group, even
     eventually(lambda: group.is_gone("foos"), "the definition is gone")
 
 
-def test_a_definition_goes_though_nothing_of_it_is_served(http, group, eventually):
+def test_a_definition_can_be_deleted_though_none_of_its_versions_is_served(http, group, eventually):
     group.define("foos", "Foo", version(a=STRING))
     group.make(path := group.served("foos"), "x", a="1")
     http.patch(
@@ -178,14 +178,14 @@ def test_a_kind_is_served_once_its_name_is_free(http, rivals):
     assert rivals.condition("bazes", "Established")[0] == "True"
 
 
-def test_a_definition_that_is_not_served_can_go(http, rivals, eventually):
+def test_a_definition_that_is_not_served_can_be_deleted(http, rivals, eventually):
     http.delete(rivals.definition("bazes"))
 
     eventually(lambda: rivals.is_gone("bazes"), "the definition is gone")
     assert http.get(rivals.objects("foos")).status == 200
 
 
-def test_what_is_established_stays_so_whatever_name_it_wants_then(http, group, eventually):
+def test_an_established_definition_stays_established_whatever_name_it_asks_for_later(http, group, eventually):
     group.define("foos", "Foo", shortNames=["fo"])
     group.define("bars", "Bar")
     group.served("foos")

@@ -159,7 +159,7 @@ def test_a_collection_is_not_deleted_from_a_place_that_means_nothing(http, confi
 
 
 @pytest.mark.parametrize("seconds", [10**12, 2**63 - 1])
-def test_a_grace_period_of_ages_overflows(http, namespace, seconds):
+def test_an_excessive_grace_period_overflows(http, namespace, seconds):
     pods = f"/api/v1/namespaces/{namespace}/pods"
     http.post(pods, {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}})
 
@@ -172,7 +172,7 @@ def test_a_grace_period_of_ages_overflows(http, namespace, seconds):
     assert http.get(f"{pods}/p").status == 404
 
 
-def test_a_bound_pod_goes_after_its_grace_period(http, namespace):
+def test_a_bound_pod_is_deleted_after_its_grace_period(http, namespace):
     pods = f"/api/v1/namespaces/{namespace}/pods"
     spec = {"nodeName": "n", "terminationGracePeriodSeconds": 17, "containers": [{"name": "c", "image": "i"}]}
     http.post(pods, {"metadata": {"name": "p"}, "spec": spec})
@@ -190,7 +190,7 @@ def test_a_bound_pod_goes_after_its_grace_period(http, namespace):
     assert http.get(f"{pods}/p").status == 404
 
 
-def test_a_pod_without_a_node_goes_at_once(http, namespace):
+def test_a_pod_without_a_node_is_deleted_at_once(http, namespace):
     pods = f"/api/v1/namespaces/{namespace}/pods"
     http.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
 

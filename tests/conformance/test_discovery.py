@@ -20,7 +20,7 @@ def test_groups_are_listed_with_their_preferred_version(http):
     assert {"policy", "coordination.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io"} <= groups.keys()
 
 
-def test_a_group_tells_its_versions(http):
+def test_a_group_lists_its_versions(http):
     answer = http.get("/apis/policy").json
 
     assert (answer["kind"], answer["name"]) == ("APIGroup", "policy")
@@ -71,7 +71,7 @@ def test_namespaces_are_deleted_one_by_one(http):
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis"])
-def test_aggregated_discovery_tells_everything_at_once(http, path):
+def test_aggregated_discovery_lists_everything_at_once(http, path):
     answer = http.get(path, accept=AGGREGATED)
 
     assert answer.json["kind"] == "APIGroupDiscoveryList"
@@ -107,7 +107,7 @@ def test_openapi_has_a_document_per_group_version(http):
     assert schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["replicas"]["format"] == "int32"
 
 
-def test_openapi_tells_which_parameters_a_patch_takes(http):
+def test_openapi_lists_the_parameters_of_a_patch(http):
     document = http.get("/openapi/v3/api/v1").json
 
     operation = document["paths"]["/api/v1/nodes/{name}"]["patch"]

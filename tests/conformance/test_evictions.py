@@ -51,7 +51,7 @@ def test_a_pod_without_a_budget_is_evicted(http, pods):
     assert http.get(f"{pods}/a").status == 404
 
 
-def test_a_budget_with_room_pays_for_an_eviction(http, pods, budgets, eventually):
+def test_a_budget_with_room_allows_an_eviction(http, pods, budgets, eventually):
     run(http, pods, "a")
     run(http, pods, "b")
     budget(http, budgets, eventually, allowed=1, minAvailable=1)
@@ -102,7 +102,7 @@ def test_a_pod_that_is_not_ready_waits_for_a_healthy_budget(http, pods, budgets,
     assert evict(http, pods, "sick").status == 429
 
 
-def test_a_pod_that_is_not_ready_goes_where_the_budget_does_not_mind(http, pods, budgets, eventually):
+def test_a_pod_that_is_not_ready_is_evicted_where_the_budget_allows_it(http, pods, budgets, eventually):
     run(http, pods, "sick", ready=False)
     budget(http, budgets, eventually, allowed=0, minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
 

@@ -19,14 +19,14 @@ def status(http, path: str) -> int:
     return http.get(path).status
 
 
-def test_children_go_after_their_owner(http, family, eventually):
+def test_dependents_are_deleted_after_their_owner(http, family, eventually):
     http.delete(f"{family}/owner")
 
     assert status(http, f"{family}/owner") == 404
     eventually(lambda: status(http, f"{family}/child") == 404, "the child is collected")
 
 
-def test_children_go_before_their_owner_in_the_foreground(http, family, eventually):
+def test_dependents_are_deleted_before_their_owner_in_the_foreground(http, family, eventually):
     http.patch(f"{family}/child", {"metadata": {"finalizers": ["x.y/z"]}})
     marked = http.delete(f"{family}/owner", query={"propagationPolicy": "Foreground"})
     eventually(lambda: "deletionTimestamp" in http.get(f"{family}/child").json["metadata"], "the child is asked to go")
@@ -37,14 +37,14 @@ def test_children_go_before_their_owner_in_the_foreground(http, family, eventual
     eventually(lambda: status(http, f"{family}/owner") == 404, "the owner follows")
 
 
-def test_orphans_stay_and_forget_their_owner(http, family, eventually):
+def test_orphans_stay_and_lose_their_owner_reference(http, family, eventually):
     http.delete(f"{family}/owner", query={"propagationPolicy": "Orphan"})
 
     eventually(lambda: status(http, f"{family}/owner") == 404, "the owner is gone")
     assert "ownerReferences" not in http.get(f"{family}/child").json["metadata"]
 
 
-def test_a_child_with_another_owner_stays(http, family, eventually):
+def test_a_dependent_with_another_owner_stays(http, family, eventually):
     other = http.post(family, {"metadata": {"name": "other"}}).json["metadata"]
     child = http.get(f"{family}/child").json["metadata"]
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": other["uid"]}
@@ -58,7 +58,7 @@ def test_a_child_with_another_owner_stays(http, family, eventually):
     )
 
 
-def test_a_child_of_an_owner_that_never_was_is_collected(http, configmaps, eventually):
+def test_a_dependent_of_an_owner_that_never_existed_is_collected(http, configmaps, eventually):
     reference = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

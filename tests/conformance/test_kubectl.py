@@ -219,7 +219,7 @@ def test_describe(k):
     assert "x:\n----\n1" in shown
 
 
-def test_describe_tells_the_events_of_either_group(k, http, namespace):
+def test_describe_shows_the_events_of_either_group(k, http, namespace):
     http.post(
         f"/api/v1/namespaces/{namespace}/pods",
         {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}},
@@ -291,7 +291,7 @@ def test_explain_knows_built_in_kinds(k):
     assert "effect\t<string> -required-" in shown
 
 
-def test_validation_errors_are_told(kubectl, namespace, gizmos):
+def test_validation_errors_are_printed(kubectl, namespace, gizmos):
     bad = "{apiVersion: kubectl.example/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 0}}"
 
     done = kubectl("-n", namespace, "apply", "-f", "-", stdin=bad, check=False)

@@ -102,7 +102,7 @@ def test_taints_of_others_stay(http, node, eventually):
     eventually(lambda: taints(http, node) == {("mine", "NoSchedule")}, "only the foreign taint is left")
 
 
-def test_pods_that_do_not_tolerate_a_taint_are_driven_out(http, node, namespace, eventually):
+def test_pods_that_do_not_tolerate_a_taint_are_evicted(http, node, namespace, eventually):
     pods = f"/api/v1/namespaces/{namespace}/pods"
     spec = {
         "nodeName": node.rsplit("/", 1)[1],

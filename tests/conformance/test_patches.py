@@ -231,7 +231,7 @@ def test_conditions_merge_by_type_in_a_strategic_patch_of_status(http, pod):
     ],
     ids=["kind", "version", "kind of another type", "version of another type"],
 )
-def test_a_patch_cannot_make_something_else_of_an_object(http, configmaps, change, why):
+def test_a_patch_cannot_change_the_kind_of_an_object(http, configmaps, change, why):
     http.post(configmaps, {"metadata": {"name": "a"}})
 
     answer = http.patch(f"{configmaps}/a", change)

@@ -57,7 +57,7 @@ def test_variables_are_shared(http, configmaps, enforce):
     assert http.post(configmaps, {"metadata": {"name": "b", "labels": {"tier": "moon"}}}).status == 422
 
 
-def test_a_policy_can_know_who_asks(http, configmaps, enforce):
+def test_a_policy_can_read_the_user(http, configmaps, enforce):
     enforce({"expression": "request.userInfo.username != 'admin'", "message": "not you"})
 
     assert http.post(configmaps, {"metadata": {"name": "a"}}).message.endswith("denied request: not you")
@@ -88,7 +88,7 @@ def test_a_warning_lets_the_write_pass(http, configmaps, enforce):
     ]
 
 
-def test_an_expression_that_fails_denies_when_told_to(http, configmaps, enforce):
+def test_a_failing_expression_denies_if_the_failure_policy_is_fail(http, configmaps, enforce):
     enforce({"expression": "object.data.missing == 'x'"})
 
     answer = http.post(configmaps, {"metadata": {"name": "a"}, "data": {"k": "v"}})

@@ -45,7 +45,7 @@ CHECKS = {
 SCALE = "authorizer.group('apps').resource('deployments').subresource('scale').namespace('{ns}')"
 
 
-def test_a_policy_can_ask_what_the_user_may_do(http, configmaps, enforce, namespace, bob):
+def test_a_policy_can_use_the_authorizer(http, configmaps, enforce, namespace, bob):
     checks = {name: check.replace("{scale}", SCALE).replace("{ns}", namespace) for name, (check, _) in CHECKS.items()}
     enforce(
         *(
@@ -63,7 +63,7 @@ def test_a_policy_can_ask_what_the_user_may_do(http, configmaps, enforce, namesp
     assert answers["no-right"].message.endswith("denied request: no: no-right")
 
 
-def test_match_conditions_may_ask_too(http, configmaps, enforce, bob):
+def test_match_conditions_may_use_the_authorizer_too(http, configmaps, enforce, bob):
     enforce(
         {"expression": "false", "message": "not for those who may delete"},
         matchConditions=[{"name": "may", "expression": "authorizer.requestResource.check('delete').allowed()"}],

@@ -58,7 +58,7 @@ def test_fields_of_a_newer_client_are_passed_over_even_strictly(send, configmaps
     assert send("POST", f"{configmaps}?fieldValidation=Strict", body).status == 201
 
 
-def test_objects_are_judged_like_any_other(send, configmaps):
+def test_objects_are_validated_like_any_other(send, configmaps):
     answer = send("POST", configmaps, envelope("v1", "ConfigMap", field(1, field(1, "No_Name"))))
 
     assert answer.status == 422

@@ -41,7 +41,7 @@ def test_one_with_a_service_is_listed_with_it(http: Session, registered: dict):
     assert listed[f"v1.{GROUP}"]["spec"]["service"] == {**SERVICE, "port": 443}
 
 
-def test_a_watch_tells_of_it(http: Session, registered: dict):
+def test_a_watch_shows_it(http: Session, registered: dict):
     version = int(registered["metadata"]["resourceVersion"]) - 1
     query = {"resourceVersion": version, "fieldSelector": f"metadata.name=v1.{GROUP}"}
 

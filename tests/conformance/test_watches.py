@@ -38,7 +38,7 @@ def test_a_watch_from_an_earlier_revision_replays_what_happened(http, configmaps
 
 
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}], ids=["no revision", "revision 0"])
-def test_a_watch_from_nowhere_begins_with_what_there_is(http, configmaps, query):
+def test_a_watch_without_a_revision_begins_with_existing_objects(http, configmaps, query):
     http.post(configmaps, configmap("a"))
     http.post(configmaps, configmap("b"))
 
@@ -115,7 +115,9 @@ def test_initial_events_end_with_a_bookmark_that_says_so(http, configmaps):
 
 
 @pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}], ids=["no revision", "revision 0"])
-def test_a_watch_from_nowhere_tells_the_end_of_what_there_is_to_those_who_take_bookmarks(http, configmaps, query):
+def test_a_watch_without_a_revision_marks_the_end_of_existing_objects_for_clients_that_allow_bookmarks(
+    http, configmaps, query
+):
     http.post(configmaps, configmap("a"))
 
     with http.watch(configmaps, query={"allowWatchBookmarks": "true", **query}) as events:
@@ -166,7 +168,7 @@ def test_options_that_do_not_go_together_are_invalid(http, configmaps, query):
         ({"sendInitialEvents": "false"}, 1),
     ],
 )
-def test_every_contradiction_is_told(http, configmaps, query, causes):
+def test_every_contradiction_is_reported(http, configmaps, query, causes):
     answer = http.get(configmaps, query={"watch": "true", "timeoutSeconds": 1, **query})
 
     assert (answer.status, [cause["field"] for cause in answer.causes]) == (422, ["resourceVersionMatch"] * causes)

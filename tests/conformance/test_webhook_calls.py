@@ -148,7 +148,7 @@ def test_a_webhook_sees_what_later_ones_changed_if_it_asked_for_that(http, hooks
         assert hooks.requests[2]["object"]["metadata"]["labels"] == {"x": "y", "second": "yes"}
 
 
-def test_nobody_is_called_again_when_nothing_changed(http, hooks, register, gadgets, make_gadget):
+def test_no_webhook_is_called_again_when_nothing_changed(http, hooks, register, gadgets, make_gadget):
     again = {"reinvocationPolicy": "IfNeeded", **only_v1(gadgets, "Exact")}
     second = {"path": "/second", "name": "two.example.com", **again}
     register("Mutating", {"path": "/first", **again}, second, {"name": "probe.example.com"})

@@ -19,7 +19,7 @@ def called(http, hooks, configmaps: str) -> list[str]:
     return list(hooks.paths)
 
 
-def test_a_webhook_is_told_the_whole_story(http, hooks, register, configmaps, namespace):
+def test_a_webhook_gets_the_complete_review(http, hooks, register, configmaps, namespace):
     register("Validating", {})
     register.settle()
 
@@ -41,7 +41,7 @@ def test_a_webhook_is_told_the_whole_story(http, hooks, register, configmaps, na
     assert (delete["object"], delete["oldObject"]["data"]) == (None, {"k": "w"})
 
 
-def test_of_many_that_are_deleted_at_once_each_is_told_without_a_name(http, hooks, register, configmaps, namespace):
+def test_webhooks_see_each_object_of_a_deleted_collection_without_a_name(http, hooks, register, configmaps, namespace):
     register("Validating", {})
     register.settle()
     for name in ("a", "b"):
@@ -97,7 +97,7 @@ def test_warnings_reach_the_caller(http, hooks, register, configmaps):
     assert http.post(configmaps, configmap()).warnings == ['299 - "mind the gap"']
 
 
-def test_a_webhook_can_be_told_apart_by_labels(http, hooks, register, configmaps):
+def test_a_webhook_can_select_by_labels(http, hooks, register, configmaps):
     register("Validating", {"path": "/deny", "objectSelector": {"matchLabels": {"hook": "yes"}}})
     register.settle()
     hooks.answer("/deny", deny("no"))
@@ -130,7 +130,7 @@ def test_an_unreachable_webhook_fails_the_write_or_not(http, register, configmap
     assert lenient.status == 201
 
 
-def test_a_server_nobody_vouches_for_is_not_trusted(http, hooks, register, configmaps):
+def test_a_server_without_a_trusted_certificate_is_not_trusted(http, hooks, register, configmaps):
     with WebhookServer() as stranger:
         untrusted = {"url": f"{stranger.url}/", "caBundle": hooks.ca_bundle}
         register("Validating", {"clientConfig": untrusted}, {"name": "probe.example.com"})
@@ -155,7 +155,7 @@ def test_a_webhook_with_side_effects_refuses_dry_runs(http, hooks, register, con
     assert answer.causes[0]["field"] == "webhooks[0].sideEffects"
 
 
-def test_a_dry_run_is_said_to_be_one(http, hooks, register, configmaps):
+def test_a_dry_run_is_marked_as_one(http, hooks, register, configmaps):
     register("Validating", {})
     register.settle()
 

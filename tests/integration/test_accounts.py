@@ -186,7 +186,7 @@ def test_the_account_of_affinity_applies_the_values_of_a_tenant(cluster):
     assert tried(cluster, "affinity", "APPLY", path, body).status == 201
 
 
-def test_profiles_writes_opaque_secrets_where_that_is_granted_and_is_told_why_no_others(cluster):
+def test_profiles_writes_opaque_secrets_where_that_is_granted_and_reports_why_no_others(cluster):
     path = f"/api/v1/namespaces/{GRANTED}/secrets"
 
     assert tried(cluster, "profiles", "POST", path, secret("Opaque")).status == 201

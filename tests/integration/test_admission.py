@@ -138,7 +138,7 @@ def test_a_review_that_raises_is_ignored_or_fails_as_the_webhook_says(guard, rul
     assert running.metric("nodeyard_webhook_reviews_total", verdict="error") == 1
 
 
-def test_a_follower_answers_and_is_registered_when_it_comes_to_lead(guard, operator, rules, api, eventually):
+def test_a_follower_answers_and_is_registered_once_it_leads(guard, operator, rules, api, eventually):
     leader = guard(identity="leader").wait_until_leading()
     follower = operator(GUARDED, webhooks=LOCAL_WEBHOOKS, identity="follower")
     eventually(lambda: served(api) == {leader.ports["webhooks"]}, "the leader is registered")
@@ -158,7 +158,7 @@ def asked_directly(api, running, **spec):
     return json.loads(answer)["response"]
 
 
-def test_who_does_not_know_the_registered_path_is_told_nothing_and_leaves_no_trace(guard, api):
+def test_a_caller_that_does_not_know_the_registered_path_gets_no_answer_and_leaves_no_trace(guard, api):
     running = guard()
     port = running.ports["webhooks"]
     before = running.metric("nodeyard_webhook_reviews_total")

@@ -148,7 +148,7 @@ def test_a_miss_is_confirmed_each_time_so_an_owner_made_a_moment_ago_counts(fami
     assert family.ask(owner) in (f"{family.kind} a (live)", f"{family.kind} a (cached)")
 
 
-def test_an_owner_that_was_made_anew_is_not_the_one_that_was_meant(family, start):
+def test_a_recreated_owner_is_not_the_referenced_one(family, start):
     start()
     family.define()
     family.allow(*READING)
@@ -186,7 +186,7 @@ def test_a_right_that_is_missing_is_named_with_what_to_do_and_counts_once_it_is_
     family.until_told("cached", owner)
 
 
-def test_a_kind_that_may_be_read_but_not_watched_is_read_each_time_and_the_trouble_is_told(family, start):
+def test_a_kind_that_may_be_read_but_not_watched_is_read_each_time_and_the_error_is_reported(family, start):
     running = start()
     family.define()
     family.allow("get")
@@ -223,7 +223,7 @@ def test_a_dry_run_leaves_no_trace(family, start):
     assert family.events("tried") == []
 
 
-def test_a_follower_counts_and_tells_what_it_was_asked(api, family, start, operator):
+def test_a_follower_records_metrics_and_events_of_its_reviews(api, family, start, operator):
     start(identity="leader").wait_until_leading()
     rules = rbac.rules(owner_lookup.KINSHIPS, installs_crds=True)
     follower = operator(owner_lookup.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, identity="follower")
@@ -269,7 +269,7 @@ def asked_directly(running, path, obj, **options):
     [(HalfOpen(), "did not answer in time"), (Status(500), "cannot get widget")],
     ids=["silence", "error"],
 )
-def test_a_server_in_trouble_is_unknown_within_the_webhooks_time(family, start, faults, fault, said):
+def test_a_server_error_is_unknown_within_the_timeout_of_the_webhook(family, start, faults, fault, said):
     start(through=faults.kubeconfig)
     family.define()
     owner = family.add("a")

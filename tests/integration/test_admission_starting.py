@@ -101,7 +101,7 @@ async def test_what_may_be_missed_is_admitted_with_a_warning(fleet, restarted, w
     ]
 
 
-async def test_readiness_tells_of_the_webhooks(restarted, fleet):
+async def test_readiness_reports_the_webhooks(restarted, fleet):
     async with restarted() as running, aiohttp.ClientSession() as session:
         async with session.get(f"http://127.0.0.1:{running.ports['health']}/readyz?verbose") as response:
             text = await response.text()
@@ -151,7 +151,7 @@ async def test_where_no_capability_is_left_the_process_is_out_of_service(api, fl
         await until(is_told, "no watch is well")
 
 
-async def test_an_address_that_is_taken_is_said_in_one_line(api, fleet):
+async def test_an_address_in_use_is_reported_in_one_line(api, fleet):
     async with operator(api.kubeconfig, capability=rule_webhooks.GUARDED, webhooks=LOCAL_WEBHOOKS) as running:
         await listening(running)
         taken = Webhooks(Address("127.0.0.1", running.ports["webhooks"]))

@@ -62,7 +62,7 @@ def test_a_class_chosen_by_an_application_reaches_its_pods(platform, acme):
     }
 
 
-def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_designs_words(platform, acme):
+def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_message_of_the_design(platform, acme):
     platform.application_release("Postgres", acme, "main-db", affinityClass="dc1")
     platform.install(acme, "postgres-main-db")
 
@@ -83,7 +83,7 @@ def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_designs_words
     assert platform.operator.metric("nodeyard_affinity_reviews_total", affinity_class="dc1", decision="denied") >= 1
 
 
-def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words_and_counts_once_it_is(platform):
+def test_a_class_that_is_not_there_refuses_pods_with_the_message_of_the_design_and_counts_once_it_is(platform):
     gone = unique("gone")
     acme = platform.tenant(unique("acme"), defaultAffinityClass="dc1", allowedAffinityClasses=["dc1", gone])
     platform.application_release("Postgres", acme, "lost", affinityClass="dc1")
@@ -213,7 +213,7 @@ def test_who_changes_the_class_again_on_the_way_keeps_the_pods_of_all_until_the_
         )
 
 
-def test_a_withdrawn_class_stays_where_it_is_and_is_not_given_anew(platform, acme):
+def test_a_withdrawn_class_stays_where_it_is_and_gets_no_new_users(platform, acme):
     platform.application_release("Postgres", acme, "kept", affinityClass="dc1")
     tenant = acme.removeprefix("tenant-")
     body = {"spec": {"allowedAffinityClasses": ["dc2"], "defaultAffinityClass": "dc2"}}
@@ -252,7 +252,7 @@ def test_an_application_that_could_not_be_is_refused_at_once(platform, acme, spe
     assert told in answer.message
 
 
-def test_a_tenant_within_another_may_use_no_more_and_inherits_its_default(platform, acme):
+def test_a_child_tenant_may_use_no_more_classes_and_inherits_the_default(platform, acme):
     refused = platform.http.post(
         platform.path("Tenant", namespace=acme),
         {
@@ -285,7 +285,7 @@ def test_a_tenant_that_has_something_in_it_is_not_deleted(platform, acme):
     assert platform.get("Tenant", tenant, ROOT)["metadata"].get("deletionTimestamp") is None
 
 
-def test_what_is_left_in_a_tenant_is_not_deleted_with_it_unasked(platform):
+def test_what_is_left_in_a_tenant_is_not_deleted_with_it_without_approval(platform):
     tenant = unique("full")
     home = platform.tenant(tenant)
     platform.install(home, "foreign")
@@ -305,7 +305,7 @@ def test_what_is_left_in_a_tenant_is_not_deleted_with_it_unasked(platform):
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Pod"])
-def test_a_held_tenant_goes_by_itself_once_what_was_left_in_it_is_gone(platform, kind):
+def test_a_held_tenant_is_deleted_by_itself_once_its_contents_are_gone(platform, kind):
     tenant, name = unique("emptied"), unique("freed")
     platform.affinity_class(name, nodeSelector=DC1)
     home = platform.tenant(tenant, allowedAffinityClasses=[name])

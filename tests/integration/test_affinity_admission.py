@@ -57,7 +57,7 @@ def test_a_class_that_warns_admits_pods_outside_with_a_warning(platform):
     assert home.decided("warned") == 1
 
 
-def test_a_class_that_audits_admits_them_without_a_word_and_counts_them(platform):
+def test_a_class_that_audits_admits_them_without_a_warning_and_counts_them(platform):
     home = Home(platform, enforcement="Audit")
 
     answer = home.pod()
@@ -164,7 +164,7 @@ def test_labels_that_are_ours_cannot_be_forged(platform):
     assert bare.json["metadata"]["labels"] == {"own": "kept"}
 
 
-def test_pods_of_nobody_are_free_unless_the_tenant_asks_for_an_allowed_class(platform):
+def test_pods_without_application_are_admitted_unless_the_tenant_requires_an_allowed_class(platform):
     free = Home(platform)
     bound = Home(platform, tenant={"unownedPods": "RequireAllowed"})
 
@@ -178,7 +178,7 @@ def test_pods_of_nobody_are_free_unless_the_tenant_asks_for_an_allowed_class(pla
     assert platform.post(pod_body(bound.namespace, "fitting", [], nodeSelector={ZONE: "here"})).status == 201
 
 
-def test_a_tenant_within_is_no_way_out_of_the_classes(platform):
+def test_a_child_tenant_cannot_escape_the_classes(platform):
     home = Home(platform, tenant={"unownedPods": "RequireAllowed"})
     within = platform.tenant(unique("inner"), home.namespace, defaultAffinityClass="", unownedPods="Allow")
 
@@ -193,7 +193,7 @@ def test_a_tenant_within_is_no_way_out_of_the_classes(platform):
     assert platform.post(pod_body(within, "fitting", [], nodeSelector={ZONE: "here"})).status == 201
 
 
-def test_outside_tenants_nothing_is_asked_of_pods_of_nobody(platform):
+def test_outside_tenants_pods_without_application_are_not_checked(platform):
     platform.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
 
     assert platform.post(pod_body(name, "anything", [])).status == 201

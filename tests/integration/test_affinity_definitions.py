@@ -220,7 +220,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: ",".join(spec) or "nothing")
-def test_a_release_is_taken_and_nothing_is_left_to_do(declared, spec):
+def test_a_release_is_accepted_and_nothing_is_left_to_do(declared, spec):
     kind = declared()
     application = kind.create("main", spec)
     classes = {**CLASSES, "either": EITHER}

@@ -80,7 +80,7 @@ def test_the_examples_applications_run_where_their_classes_say(affinity, kubectl
     assert affinity.world.errors == []
 
 
-def test_why_tells_the_whole_chain_of_a_pod(affinity, run):
+def test_why_explains_the_whole_chain_of_a_pod(affinity, run):
     affinity.wait_for_condition("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
 
     said = run("why", "pod/postgres-main-db-0", "-n", ACME)
@@ -108,7 +108,7 @@ def test_why_tells_the_whole_chain_of_a_pod(affinity, run):
         ("namespace/tenant-acme-web", "Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1"),
     ],
 )
-def test_why_tells_of_everything_else(affinity, run, subject, told):
+def test_why_explains_everything_else(affinity, run, subject, told):
     affinity.wait_for_condition("Redis", "cache", "Ready", "InstallSucceeded", ACME)
 
     assert told in run("why", subject)
@@ -143,7 +143,7 @@ def test_a_change_of_class_moves_the_pods_one_after_the_other(affinity):
     )
 
 
-def test_a_chart_that_forgets_the_selector_is_told_of_where_its_user_looks(affinity):
+def test_a_chart_without_the_selector_is_reported_on_its_application(affinity):
     chart = {"kind": "ExternalArtifact", "name": "forgetful-sloppy"}
     affinity.definition("Sloppy", chartRef=chart)
     affinity.application_release("Sloppy", ACME, "broken")

@@ -209,7 +209,7 @@ def certificate(affinity):
     return affinity.api.rest.get(SECRET)["data"]["tls.crt"]
 
 
-def test_a_tenant_deleted_right_after_its_workload_goes_though_that_is_told_later(own_affinity_env, faults):
+def test_a_tenant_is_deleted_right_after_its_workload_though_that_event_comes_later(own_affinity_env, faults):
     """Watches of two kinds keep no order between them: the Tenant's deletion is planned for before the operator hears
     that the workload, which would have to be asked for, is gone already."""
     affinity = own_affinity_env

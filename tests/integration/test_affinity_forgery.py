@@ -105,7 +105,7 @@ def is_refused(answer):
     return answer.status == 403 and "denied the request" in answer.message
 
 
-def test_a_forged_release_without_a_class_is_no_way_out(affinity, any_home):
+def test_a_forged_release_without_a_class_cannot_escape_the_class(affinity, any_home):
     forged = any_home.forge()
     affinity.wait_until(lambda: any_home.by_reference(forged, **HERE).status == 201, "the release is known")
 

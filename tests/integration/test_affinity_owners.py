@@ -142,7 +142,7 @@ def test_an_owner_that_may_not_be_read_is_unknown_and_the_right_is_named(affinit
     assert any("it would be allowed whichever it is" in each for each in harmless.warnings)
 
 
-def test_an_owner_that_was_made_again_is_not_the_one_that_is_meant(affinity, home, operated):
+def test_a_recreated_owner_is_not_the_referenced_one(affinity, home, operated):
     operated.install()
     operated.allow("get", "list", "watch")
     operated.add("db", release="store-main")
@@ -190,7 +190,7 @@ def test_a_deployments_pods_are_found_over_its_replica_set(affinity, home):
     assert (refused.status, "missing required nodeSelector" in refused.message) == (403, True)
 
 
-def test_owners_in_a_circle_lead_to_nobody(affinity, home, operated):
+def test_a_cycle_of_owners_leads_to_no_application(affinity, home, operated):
     operated.install()
     operated.allow("get", "list", "watch")
     operated.add("a")
@@ -201,7 +201,7 @@ def test_owners_in_a_circle_lead_to_nobody(affinity, home, operated):
     affinity.wait_until(lambda: pod(affinity, home, operated.reference("b")).status == 201, "it is of nobody")
 
 
-def test_a_class_that_is_gone_and_made_again_counts_anew(affinity):
+def test_a_recreated_class_counts_again(affinity):
     name = unique("again")
     affinity.affinity_class(name, nodeSelector={ZONE: "a"})
     affinity.delete(names.CLASS_KIND, name)

@@ -87,7 +87,7 @@ def held(api):
         http.delete(f"/api/v1/namespaces/{space}")
 
 
-def test_a_stamped_pod_is_held_to_its_class(held):
+def test_a_labelled_pod_is_held_to_its_class(held):
     assert held.create("dc1", DC1).status == 201
     refused = held.create("dc1", {"nodeSelector": {ZONE: "dc2"}})
 
@@ -110,12 +110,12 @@ def test_terms_that_all_name_the_value_are_as_good(held):
     assert held.create("dc1", {"affinity": {"nodeAffinity": terms((ZONE, "In", ["dc1", "dc2"]))}}).status == 403
 
 
-def test_a_class_without_a_node_selector_refuses_nobody(held):
+def test_a_class_without_a_node_selector_denies_no_pod(held):
     assert held.create("either").status == 201
 
 
 @pytest.mark.parametrize("stamp", ["", "missing"], ids=["no stamp", "a class that is not there"])
-def test_what_it_cannot_see_passes(held, stamp):
+def test_what_the_policy_cannot_see_is_admitted(held, stamp):
     assert held.create(stamp).status == 201
 
 

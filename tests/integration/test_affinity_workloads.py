@@ -29,7 +29,7 @@ def labels_of(obj):
     return {key: value for key, value in (obj["metadata"].get("labels") or {}).items() if "cozystack" in key}
 
 
-def test_who_applies_a_chart_hears_what_its_pods_would(platform, home):
+def test_who_applies_a_chart_is_warned_of_pods_that_would_be_denied(platform, home):
     answer = platform.post(set_body(home, "ledger-books"), **DRY)
 
     assert answer.status == 201, answer.content
@@ -41,7 +41,7 @@ def test_who_applies_a_chart_hears_what_its_pods_would(platform, home):
 
 
 @pytest.mark.parametrize("kind", ["Job", "CronJob"])
-def test_jobs_hear_it_too(platform, home, kind):
+def test_jobs_are_warned_of_too(platform, home, kind):
     plural = f"{kind.lower()}s"
     template = {"spec": {"containers": CONTAINERS, "restartPolicy": "Never"}}
     spec = {"template": template}
@@ -82,7 +82,7 @@ def test_labels_that_are_ours_cannot_be_forged_nor_taken_off(platform, home):
     assert changed.json["metadata"]["labels"]["other"] == "x"
 
 
-def test_a_pod_whose_owner_was_made_anew_is_not_of_its_application(platform, home):
+def test_a_pod_whose_owner_was_recreated_is_not_of_its_application(platform, home):
     old = platform.install(home, "ledger-books", nodeSelector=WEST)
     platform.delete("StatefulSet", "ledger-books", home)
     platform.wait_until(lambda: platform.get("StatefulSet", "ledger-books", home) is None, "it is gone")

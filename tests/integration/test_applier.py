@@ -136,7 +136,7 @@ async def test_overload_is_waited_out(client, faulty, faults, nodes):
     assert rule.hits == 2
 
 
-async def test_lost_answers_are_settled_and_nothing_is_written_twice(client, faulty, faults, nodes):
+async def test_lost_answers_are_confirmed_and_nothing_is_written_twice(client, faulty, faults, nodes):
     rule = faults.add(Drop(after_sending=True), method="PATCH", path="/nodes/applier")
     before = await read(client, nodes)
     steps = [label(node, resource_version=node["metadata"]["resourceVersion"]) for node in before]
@@ -244,7 +244,7 @@ async def test_status_is_written_once_and_conflicts_are_overcome(client, nodes):
     assert (second.result, second.requests) == (Result.DONE, 0)
 
 
-async def test_a_rehearsal_leaves_no_trace(client, space, nodes):
+async def test_a_dry_run_leaves_no_trace(client, space, nodes):
     applier = Applier(client, "tests", lookup, clock=SystemClock())
     create = action("a", Verb.CREATE, config_ref("a", space)), Write(body={"data": {"x": "1"}})
     delete = action("b", Verb.DELETE, node_ref(nodes[0]["metadata"]["name"])), Write()

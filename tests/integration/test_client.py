@@ -87,7 +87,7 @@ async def test_a_field_the_server_does_not_know_is_an_error_not_a_loss(client, s
         await client.create(CONFIG_MAPS, {**config_map("a", space), "dat": {}})
 
 
-async def test_a_rehearsal_changes_nothing(client, space):
+async def test_a_dry_run_changes_nothing(client, space):
     await client.create(CONFIG_MAPS, config_map("a", space), dry_run=True)
     assert (await client.list(CONFIG_MAPS, space, labels="!x")).items == []
 

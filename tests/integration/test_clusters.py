@@ -107,7 +107,7 @@ async def test_a_view_knows_which_cluster_it_is_and_which_versions_are_served(ya
         assert (report["versions"], report["own-versions"]) == ("v1", "v1")
 
 
-async def test_what_was_written_there_is_laid_over_what_is_known_there(yard, clock):
+async def test_a_remote_write_overlays_the_remote_cache(yard, clock):
     [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
@@ -187,7 +187,7 @@ async def test_credentials_that_are_rejected_say_so_until_better_ones_come(yard)
         assert (await yard.report("leaf-1"))["connected"] == "true"
 
 
-async def test_credentials_that_are_withdrawn_are_found_out(yard, clock):
+async def test_withdrawn_credentials_are_detected(yard, clock):
     [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
@@ -221,7 +221,7 @@ async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(yard):
         assert oak.requests == []
 
 
-async def test_contact_that_is_lost_and_regained_is_told_and_keeps_what_was_known(yard, clock):
+async def test_a_lost_and_restored_connection_is_reported_and_keeps_its_caches(yard, clock):
     [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     async with yard.operating() as manager:
@@ -241,7 +241,7 @@ async def test_contact_that_is_lost_and_regained_is_told_and_keeps_what_was_know
         assert first < known.connected_at <= clock.now()
 
 
-async def test_a_cluster_that_stays_silent_counts_as_lost(yard, clock):
+async def test_a_cluster_that_does_not_respond_counts_as_disconnected(yard, clock):
     [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")
@@ -250,7 +250,7 @@ async def test_a_cluster_that_stays_silent_counts_as_lost(yard, clock):
         assert (await yard.report("leaf-1"))["error"] == "no answer in 5 s"
 
 
-async def test_attempts_to_reach_a_dead_cluster_become_rare(yard, clock):
+async def test_attempts_to_reach_a_dead_cluster_back_off(yard, clock):
     [oak] = await yard.forest.add("oak")
     oak.disconnect()
     async with yard.operating():
@@ -324,7 +324,7 @@ async def test_a_cluster_that_is_not_named_any_more_is_disconnected_and_forgotte
         assert (gone.all("Node"), gone.is_connected, gone.is_synced("Node")) == ((), False, False)
 
 
-async def test_a_write_that_contact_was_too_short_for_is_made_good(yard, clock):
+async def test_a_write_interrupted_by_a_lost_connection_is_retried(yard, clock):
     [oak] = await yard.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     oak.refuses_writes = True
@@ -358,7 +358,7 @@ async def test_a_watch_there_can_depend_on_what_is_here(yard, clock):
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_fault_of_ours_costs_one_cluster_and_not_for_good(yard, clock):
+async def test_a_bug_affects_one_cluster_and_only_for_a_while(yard, clock):
     oak, elm = await yard.forest.add("oak", "elm")
     async with yard.operating() as manager:
         await yard.name("leaf-1", "oak first")
@@ -399,7 +399,7 @@ async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_write_whose_answer_was_lost_is_settled_where_it_was_sent(yard, clock):
+async def test_a_write_whose_answer_was_lost_is_confirmed_where_it_was_sent(yard, clock):
     [oak] = await yard.forest.add("oak")
     async with yard.operating():
         await yard.name("leaf-1", "oak first")

@@ -153,7 +153,7 @@ async def test_a_leaf_that_does_not_say_who_it_is_can_be_worked_with(api, leaf, 
         assert (report["uid"], report["error"]) == ("", "")
 
 
-async def test_a_right_that_is_missing_there_is_told(api, leaf, grove):
+async def test_a_missing_right_there_is_reported(api, leaf, grove):
     kubeconfig = leaf.user(grove.name("blind"), rules=[IDENTIFY])
     await grove.add_leaf("oak", kubeconfig)
     async with grove.operating(api):
@@ -185,7 +185,7 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove
     ],
     ids=["nobody-there", "bad-authority", "bad-port", "proxy"],
 )
-async def test_what_is_wrong_with_a_kubeconfig_is_said(api, leaf, grove, change, says):
+async def test_the_fault_of_a_kubeconfig_is_reported(api, leaf, grove, change, says):
     config = json.loads(leaf.kubeconfig.read_text())
     config["clusters"][0]["cluster"] |= change
     await grove.add_leaf("odd", json.dumps(config))
@@ -202,7 +202,7 @@ async def _error(grove, word):
     return report if report["error"] else None
 
 
-async def test_a_leaf_that_is_cut_off_and_back_goes_on_where_it_was(api, grove, wire):
+async def test_a_leaf_that_reconnects_resumes_where_it_was(api, grove, wire):
     await grove.add_node("n1")
     await grove.add_leaf("oak", wire.kubeconfig)
     async with grove.operating(api) as running:
@@ -221,7 +221,7 @@ async def test_a_leaf_that_is_cut_off_and_back_goes_on_where_it_was(api, grove, 
         await grove.is_seen("n2")
 
 
-async def test_a_leaf_that_is_not_named_any_more_is_let_go(api, leaf, grove):
+async def test_a_leaf_that_is_no_longer_named_is_disconnected(api, leaf, grove):
     await grove.add_node("n1")
     await grove.add_leaf("oak", leaf.kubeconfig)
     async with grove.operating(api) as running:

@@ -199,7 +199,7 @@ def test_two_clusters_do_not_share_a_node(tree):
     tree.wait_for_mirrors(west, n1)
 
 
-def test_of_two_clusters_that_lead_to_one_leaf_the_second_waits_for_the_first(tree):
+def test_of_two_clusters_of_one_leaf_the_second_waits_for_the_first(tree):
     tree.leaf.node("n1", cpu="2")
     east = tree.cluster("east")
     tree.wait_for_allocatable(f"kosmos-{east}", cpu="2")
@@ -216,7 +216,7 @@ def test_of_two_clusters_that_lead_to_one_leaf_the_second_waits_for_the_first(tr
     tree.wait_for_condition(west, "Ready", "True")
 
 
-def test_of_two_clusters_that_begin_at_once_one_comes_to_offer_the_leaf(tree):
+def test_of_two_clusters_that_start_at_once_one_mirrors_the_leaf(tree):
     tree.leaf.node("n1", cpu="2")
     both = [tree.cluster("east"), tree.cluster("west")]
 

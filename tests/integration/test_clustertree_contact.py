@@ -139,7 +139,7 @@ def test_a_leaf_that_rejects_us_keeps_its_leases_for_the_grace(tree, wire, east)
     )
 
 
-def test_one_silent_leaf_does_not_delay_another(tree, wire, east):
+def test_a_leaf_that_does_not_respond_delays_no_other(tree, wire, east):
     tree.leaves[1].node("m1", cpu="1")
     west = tree.cluster("west", kubeconfig=tree.leaves[1].server.kubeconfig)
     tree.wait_for_allocatable(f"kosmos-{west}", cpu="1")
@@ -165,7 +165,7 @@ def test_a_leaf_that_was_never_reached_has_no_nodes(tree, wire):
     tree.wait_for_mirrors(east, f"kosmos-{east}")
 
 
-def test_a_leaf_node_that_falls_silent_is_unknown_alone(tree):
+def test_a_leaf_node_that_stops_reporting_is_unknown_alone(tree):
     n1, n2 = tree.leaf.node("n1"), tree.leaf.node("n2")
     for node in (n1, n2):
         tree.leaf.lease(node, format_rfc3339_micro(SystemClock().now()))

@@ -205,7 +205,7 @@ def test_while_kosmos_renews_the_leases_nothing_is_written(tree, operator):
 
 
 @pytest.mark.parametrize("debounce", [clusters.DEBOUNCE_SECONDS, 2.0], ids=["usual", "late"])
-def test_beside_a_living_kosmos_its_nodes_are_not_touched_from_the_first(tree, operator, monkeypatch, debounce):
+def test_while_kosmos_runs_its_nodes_are_never_touched(tree, operator, monkeypatch, debounce):
     """However late the debounced loop over remote clusters comes to the new one."""
     monkeypatch.setattr(clusters, "DEBOUNCE_SECONDS", debounce)
     tree.leaf.node("n1", cpu="2")
@@ -232,7 +232,7 @@ def test_beside_a_living_kosmos_its_nodes_are_not_touched_from_the_first(tree, o
     tree.wait_for_allocatable(name, cpu="2")
 
 
-def test_who_takes_over_writes_though_kosmos_renews(tree, operator):
+def test_with_take_over_it_writes_though_kosmos_renews(tree, operator):
     n1 = tree.leaf.node("n1", cpu="2")
     running = operator(with_fast_lease_loop(), take_over=True)
     east = tree.cluster("east")

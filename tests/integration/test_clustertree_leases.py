@@ -233,7 +233,7 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused(yard, leaf):
         assert "commands are not allowed in this kubeconfig" in health.message
 
 
-async def test_a_node_that_is_made_anew_gets_its_lease_back(yard, leaf):
+async def test_a_recreated_node_gets_its_lease_back(yard, leaf):
     node = await yard.add_node("n1")
     yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
     async with yard.keeping() as loop_harness:
@@ -269,7 +269,7 @@ async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, 
     await client.close()
 
 
-async def test_somebody_else_who_renews_a_lease_is_found_out(yard, leaf):
+async def test_another_process_that_renews_a_lease_is_detected(yard, leaf):
     node = await yard.add_node("n1")
     yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
     async with yard.keeping() as loop_harness:

@@ -89,7 +89,7 @@ def test_the_root_itself_is_not_mirrored(tree):
     assert tree.mirrors(root) == []
 
 
-def test_a_kubeconfig_may_stand_in_the_cluster_itself(tree):
+def test_a_kubeconfig_may_be_in_the_cluster_itself(tree):
     tree.leaf.node("n1", cpu="2")
     east = tree.cluster("east", inline=True)
 
@@ -108,7 +108,7 @@ def test_a_kubeconfig_that_would_run_a_program_is_refused(tree):
     assert "commands are not allowed" in tree.wait_for_event(east, "KubeconfigRefused")
 
 
-def test_a_kubeconfig_that_is_empty_or_odd_is_told_in_a_condition(tree):
+def test_an_empty_or_invalid_kubeconfig_is_reported_in_a_condition(tree):
     url = tree.leaf.server.url
     odd = {
         "empty": ("\n", "is empty"),
@@ -155,7 +155,7 @@ def test_new_credentials_are_followed_without_a_restart(tree):
     assert tree.get_node(f"kosmos-{east}")["metadata"]["uid"] == version
 
 
-def test_a_right_that_is_missing_in_the_leaf_is_told(tree):
+def test_a_missing_right_in_the_leaf_is_reported(tree):
     rules = [rule for rule in RIGHTS if rule.get("resources") != ["nodes", "pods"]]
     blind = tree.leaf.server.user(tree.unique_name("blind"), rules=rules)
     east = tree.cluster("east", kubeconfig=blind)
@@ -188,7 +188,7 @@ def test_of_a_paused_cluster_only_leases_and_readiness_follow_the_leaf(tree):
     tree.wait_for_labels(n1, rack="r1")
 
 
-def test_three_clusters_stand_beside_each_other(tree):
+def test_three_clusters_are_mirrored_side_by_side(tree):
     """A root and two leaves, one of which is shared."""
     tree.leaves[0].node("a", cpu="1", labels={"pool": "a"})
     tree.leaves[1].node("b", cpu="2")
@@ -203,7 +203,7 @@ def test_three_clusters_stand_beside_each_other(tree):
     tree.wait_for_allocatable(f"kosmos-{second}", cpu="4")
 
 
-def test_at_rest_nothing_but_leases_is_written(tree, tree_operator):
+def test_a_converged_cluster_writes_nothing_but_leases(tree, tree_operator):
     n1 = tree.leaf.node("n1")
     east = tree.cluster("east", node_model(n1), selector_model("rest", {}))
     tree.wait_for_condition(east, "Ready", "True")

@@ -81,7 +81,7 @@ batches = st.lists(
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches)
-def test_at_every_quiet_point_the_root_shows_the_formula_from_scratch(happenings):
+def test_whenever_idle_the_root_shows_the_amounts_computed_from_scratch(happenings):
     asyncio.run(_live(happenings))
 
 

@@ -43,7 +43,7 @@ def test_requests_are_those_that_the_scheduler_counts(tree):
     tree.wait_for_allocatable(name, cpu="5500m")
 
 
-def test_pods_that_come_from_the_root_are_the_roots_to_count(tree):
+def test_pods_from_the_root_are_counted_by_the_root_alone(tree):
     n1 = tree.leaf.node("n1", cpu="4")
     east = tree.cluster("east", resources={"largestFree": True})
     name = f"kosmos-{east}"
@@ -102,7 +102,7 @@ def test_options_leave_tainted_nodes_out_count_as_kosmos_and_keep_a_share(tree):
     assert is_allocatable(tree.get_node(name)["status"]["capacity"], {"cpu": "8"})
 
 
-def test_the_largest_free_block_stands_on_the_node_while_it_is_asked_for(tree):
+def test_the_largest_free_block_is_on_the_node_while_the_option_is_set(tree):
     n1 = tree.leaf.node("n1", cpu="8", more={"example.com/gpu": "1"})
     tree.leaf.node("n2", cpu="8", more={"example.com/gpu": "2"})
     tree.leaf.pod("p", n1, cpu="3")

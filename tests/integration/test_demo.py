@@ -62,7 +62,7 @@ def output_until_next_steps(process):
     return "".join(lines)
 
 
-async def test_it_stays_until_it_is_stopped_and_tells_how_to_look_at_it():
+async def test_it_runs_until_it_is_stopped_and_prints_how_to_look_at_it():
     with running_demo("--nodes", "2") as process:
         text = output_until_next_steps(process)
         client = Client(HttpTransport(load_config(re.search(r"KUBECONFIG=(\S+)", text)[1])))

@@ -137,7 +137,7 @@ async def test_a_server_that_refuses_to_stream_is_listed_in_pages(api, space, fa
         assert follower.informer.report().restarts == 0
 
 
-async def test_after_a_storm_the_cache_is_the_servers_truth(api, space, faults):
+async def test_after_many_faults_the_cache_equals_the_server(api, space, faults):
     rules = [
         faults.add(Drop(), path=WATCH, chance=0.3),
         faults.add(Status(429), path=WATCH, chance=0.2),
@@ -171,7 +171,7 @@ async def churn(space, until):
             await space.change(name, n=str(writes))
 
 
-async def test_a_half_open_watch_is_found_out_and_left(api, space, faults):
+async def test_a_half_open_watch_is_detected_and_closed(api, space, faults):
     await space.make("a")
     async with following(faults.kubeconfig, space) as follower:
         await follower.until(await space.truth())

@@ -50,7 +50,7 @@ async def register(client):
     await client.create(API_SERVICES, {"metadata": {"name": REGISTRATION}, "spec": {**spec, "service": service}})
 
 
-async def test_a_group_that_another_server_has_gets_no_definition_and_it_is_said_by_what(clean, client):
+async def test_a_group_that_another_server_serves_gets_no_definition_and_the_server_is_named(clean, client):
     await register(client)
 
     result = await install(client, [CAPABILITY], SystemClock())

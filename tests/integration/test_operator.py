@@ -69,7 +69,7 @@ async def test_its_lease_is_held_while_it_runs_and_free_after(api, fleet):
     assert not lease["spec"].get("holderIdentity")
 
 
-async def test_health_and_metrics_tell_how_it_is_going(api, fleet):
+async def test_health_and_metrics_report_its_state(api, fleet):
     async with operator(api.kubeconfig, health=HERE, metrics=HERE) as running:
         port = running.ports["health"]
 
@@ -102,7 +102,7 @@ async def test_health_and_metrics_tell_how_it_is_going(api, fleet):
             assert part in text
 
 
-async def test_a_held_plan_goes_when_it_is_approved(api, fleet):
+async def test_a_held_plan_runs_when_it_is_approved(api, fleet):
     settings = {"limit": parse_limit("2,10%")}
     async with operator(api.kubeconfig, settings=settings) as running:
         await fleet.add_nodes("a", 4)
@@ -239,7 +239,7 @@ async def test_ten_seconds_of_planning_make_no_lease_late_and_no_webhook_wait(ap
     assert max(waits) < webhook.timeout_seconds
 
 
-async def test_a_main_loop_that_stands_still_makes_no_lease_late(api, fleet, renewals):
+async def test_a_blocked_main_loop_makes_no_lease_late(api, fleet, renewals):
     timing = Timing(duration=4, margin=1.5, interval=0.5, deadline=1.5)
     async with operator(api.kubeconfig, lease=timing) as running:
 

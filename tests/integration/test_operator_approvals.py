@@ -24,7 +24,7 @@ async def world(clock):
         yield world
 
 
-async def test_the_held_plan_is_found_by_its_id_whatever_the_limit_and_goes(world, clock):
+async def test_the_held_plan_is_found_by_its_id_whatever_the_limit_and_runs(world, clock):
     async with world.manager(limit=parse_limit("2,10%")) as manager:
         await clock.advance(5)
         (held,) = manager.controllers[0].held.values()
@@ -58,7 +58,7 @@ async def test_a_part_that_is_held_beside_others_within_the_limit_is_approved_al
     assert (await world.rule("a")).metadata.annotations[APPROVE] == held.id
 
 
-async def test_looking_plans_and_explains_but_changes_nothing(world, clock):
+async def test_a_dry_planner_plans_and_explains_but_changes_nothing(world, clock):
     async with dry_planning(world.client, [LABELS], clock) as inspection:
         (look,) = inspection.plans(Limit())
         assert look.has_changes
@@ -87,7 +87,7 @@ async def test_a_paused_object_is_planned_and_explained_as_paused(world, clock):
             await approve(world.client, inspection, "nothing")
 
 
-async def test_supposed_objects_stand_in_for_those_that_are_there(world, clock):
+async def test_objects_of_files_replace_existing_ones_in_a_dry_plan(world, clock):
     async with dry_planning(world.client, [LABELS], clock) as inspection:
         rule = {"apiVersion": API_VERSION, "kind": "LabelRule", "metadata": {"name": "a"}, "spec": {"team": "red"}}
         await inspection.overlay([rule])

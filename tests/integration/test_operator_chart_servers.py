@@ -281,7 +281,7 @@ def test_a_capability_that_is_taken_out_loses_the_role_that_owns_its_webhooks(cl
     assert "--capabilities=spares" in args
 
 
-def test_webhooks_that_are_switched_off_stand_in_nobodys_way(cluster, release, eventually):
+def test_webhooks_that_are_switched_off_block_nothing(cluster, release, eventually):
     release(capabilities=["affinity"])
     owner = cluster.http.get(f"{ROLES}/{rbac.registering_role(AFFINITY)}").json
     service = ByService(NAMESPACE, "nodeyard-webhooks")

@@ -159,7 +159,7 @@ def test_plan_exits_0_when_there_is_nothing_to_do(prepared, eventually):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_files_are_supposed_and_not_applied(prepared, tmp_path):
+def test_files_are_planned_with_and_not_applied(prepared, tmp_path):
     prepared.rest.create(spare("n2", "db"))
     file = tmp_path / "db.yaml"
     file.write_text(yaml.safe_dump(template("db")))
@@ -276,7 +276,7 @@ def test_approve_says_which_plans_there_are_when_it_finds_none(looked_at):
         (("crds", "--output", "/dev/null/crds"), 1, "--output: /dev/null/crds: Not a directory"),
     ],
 )
-def test_what_is_wrong_with_the_options_is_said_in_one_line(arguments, code, complaint):
+def test_wrong_options_are_reported_in_one_line(arguments, code, complaint):
     done = nodeyard(*arguments)
     assert done.returncode == code
     assert complaint in done.stderr
@@ -315,7 +315,7 @@ def test_a_server_that_does_not_answer_is_named_in_one_line_with_what_to_do(look
         assert "--context" in done.stderr
 
 
-def test_credentials_that_are_refused_are_told_in_one_line_with_what_to_do(looked_at, tmp_path):
+def test_rejected_credentials_are_reported_in_one_line_with_what_to_do(looked_at, tmp_path):
     kubeconfig = yaml.safe_load(looked_at.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] = {"token": "wrong"}
     file = tmp_path / "kc"
@@ -326,7 +326,7 @@ def test_credentials_that_are_refused_are_told_in_one_line_with_what_to_do(looke
     assert "--context" in done.stderr
 
 
-def test_kinds_that_are_not_installed_are_told_with_the_remedy(server):
+def test_kinds_that_are_not_installed_are_reported_with_the_remedy(server):
     done = nodeyard("plan", "--kubeconfig", server.kubeconfig)
     assert done.returncode == 1
     assert "nodeyard crds | kubectl apply -f -" in done.stderr

@@ -32,7 +32,7 @@ async def test_watches_that_break_and_repeat_themselves_lose_nothing(api, faults
     [Status(429, retry_after=1), Status(500), Status(503), Drop(), Drop(after_sending=True), Latency(0.3)],
     ids=["throttled", "error", "unavailable", "cut-before", "answer-lost", "slow"],
 )
-async def test_writes_that_fail_are_made_good(api, faults, fleet, fault):
+async def test_failed_writes_are_retried(api, faults, fleet, fault):
     async with operator(faults.kubeconfig):
         await fleet.add_rule("a", "blue")
         rule = faults.add(fault, method="PATCH", path="/nodes/", times=6)

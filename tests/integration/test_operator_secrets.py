@@ -491,11 +491,11 @@ def story(server, tmp_path_factory, eventually):
     return story
 
 
-def test_no_planted_secret_comes_out(story):
+def test_no_planted_secret_is_leaked(story):
     assert [name for name, text in story.outputs.items() if is_marked(text, story.marks)] == []
 
 
-def test_what_is_searched_tells_of_what_was_planted_and_would_show_it(story):
+def test_the_searched_outputs_would_show_a_planted_secret(story):
     outputs = story.outputs
     assert all(is_marked(json.dumps(config)) for config in GIVEN.values())
     assert is_marked(encoded(GIVEN["token"]))

@@ -57,7 +57,7 @@ def test_missing_kinds_are_named_in_one_line_after_the_context_that_is_written_t
 
 
 @pytest.mark.parametrize("options", [(), ("--install-crds",)], ids=["plain", "installing"])
-def test_credentials_that_are_refused_are_told_in_one_line_however_often_it_is_tried_again(server, eventually, options):
+def test_rejected_credentials_are_reported_in_one_line_however_often_it_is_retried(server, eventually, options):
     with FaultProxy(server.url, server.authority.pem, server.admin_token) as faults:
         refused = faults.add(Status(401))
         with running(faults.kubeconfig, *options) as process:
@@ -71,7 +71,7 @@ def test_credentials_that_are_refused_are_told_in_one_line_however_often_it_is_t
     assert "renew the token" in warning["remedy"]
 
 
-def test_a_server_that_is_not_there_is_told_with_its_address_and_the_remedy(server, tmp_path):
+def test_an_unreachable_server_is_reported_with_its_address_and_the_remedy(server, tmp_path):
     config = yaml.safe_load(server.kubeconfig.read_text())
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -33,7 +33,7 @@ def published(api):
     return json.loads(api.rest.get(LEASE)["metadata"].get("annotations", {}).get(OPERATOR, "{}"))
 
 
-def test_a_held_plan_is_told_everywhere_and_goes_when_it_is_approved(api, spares_env, operator, eventually):
+def test_a_held_plan_is_reported_everywhere_and_runs_when_it_is_approved(api, spares_env, operator, eventually):
     running = operator("spares", limit=parse_limit("1"))
     spares_env.spares(3)
     web = spares_env.template("web", 3, releasePolicy="Release")

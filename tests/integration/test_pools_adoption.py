@@ -51,7 +51,7 @@ def _managers(obj):
     return {each["manager"] for each in obj["metadata"]["managedFields"]}
 
 
-def test_the_workers_of_before_are_the_pool_default_with_the_machines_they_had(pools_env, legacy):
+def test_legacy_workers_are_the_pool_default_with_their_machines(pools_env, legacy):
     name, machines = legacy
     workers = _workers(pools_env, name)
     assert workers["metadata"]["labels"][names.POOL] == "default"
@@ -74,7 +74,7 @@ def test_naming_the_pool_that_workers_stood_for_changes_nothing(pools_env, legac
     assert _machines(pools_env, name) == machines
 
 
-def test_a_pool_beside_the_workers_of_before_leaves_them_be_and_both_scale(pools_env, legacy):
+def test_a_pool_beside_legacy_workers_leaves_them_unchanged_and_both_scale(pools_env, legacy):
     name, machines = legacy
     pools_env.change(name, **MERGED)
 
@@ -125,7 +125,7 @@ def test_nothing_is_written_while_the_cluster_is_paused_and_all_is_made_up_for_a
     pools_env.machines.wait_until_removed(name, names.legacy_deployment(name))
 
 
-def test_workers_of_before_beside_a_spec_without_their_pool_stay_and_are_told_of(pools_env):
+def test_legacy_workers_beside_a_spec_without_their_pool_stay_and_are_reported(pools_env):
     name, clusters = pools_env.name("old"), Clusters(pools_env.machines)
     clusters.cluster(name)
     workers = names.legacy_deployment(name)

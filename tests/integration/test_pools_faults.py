@@ -83,7 +83,7 @@ def test_an_operator_that_starts_on_what_is_done_and_looks_again_writes_nothing(
     assert own_pools_env.wait_until_ready(name)["workerPools"]["five"]["ready"] == 5
 
 
-def test_a_pool_that_stays_blocked_is_told_of_once_and_not_with_every_look(own_pools_env, five, operator):
+def test_a_pool_that_stays_blocked_is_reported_once(own_pools_env, five, operator):
     name, _ = five
     running = operator("pools", resync=0.5).wait_until_leading()
     own_pools_env.change_pools(name, waiting=pool(1, nodeClass="never-made"))

@@ -88,7 +88,7 @@ def apply_again(rest, obj):
 
 
 @pytest.mark.parametrize("golden", GOLDEN.values(), ids=GOLDEN)
-def test_every_object_is_taken_and_a_second_apply_changes_nothing(rest, eventually, golden):
+def test_every_object_is_accepted_and_a_second_apply_changes_nothing(rest, eventually, golden):
     objects = [placed(obj) for obj in golden.objects()]
     for obj in objects:
         taken = apply(rest, obj)
@@ -129,7 +129,7 @@ def test_what_is_taken_over_is_owned_as_if_it_had_been_applied(rest, eventually,
     assert after == before
 
 
-def test_what_somebody_has_moved_here_is_taken_over_and_what_is_not_said_any_more_goes(rest, eventually):
+def test_fields_that_clusterctl_moved_are_taken_over_and_removed_when_the_spec_drops_them(rest, eventually):
     """The server accepts the generated managedFields and uses them."""
     (obj,) = [each for each in GOLDEN["docker-seed"].objects() if each["kind"] == "MachineDeployment"][:1]
     obj = copy.deepcopy(obj)

@@ -47,7 +47,7 @@ def annotations(obj):
     return obj["metadata"].get("annotations") or {}
 
 
-def test_a_drain_that_a_budget_blocks_is_told_with_its_pods_and_takes_nothing_away(pools_env, prod, guard):
+def test_a_drain_that_a_budget_blocks_is_reported_with_its_pods_and_deletes_nothing(pools_env, prod, guard):
     nodes, machines = pools_env.nodes_of(prod, "guarded"), pools_env.machines_of(prod, "guarded")
     pods = guard(nodes[0], "db", 2)
 
@@ -88,7 +88,7 @@ def test_a_drain_that_a_budget_blocks_is_told_with_its_pods_and_takes_nothing_aw
     assert not any(pools_env.exists(f"/api/v1/nodes/{name_of(node)}") for node in nodes)
 
 
-def test_a_pool_that_comes_back_is_opened_again_but_for_what_others_closed(pools_env, prod, guard):
+def test_a_pool_that_is_added_again_is_uncordoned_but_for_cordons_of_others(pools_env, prod, guard):
     closed, open_ = map(name_of, pools_env.nodes_of(prod, "returning"))
     machines = pools_env.machines_of(prod, "returning")
     pools_env.patch(f"/api/v1/nodes/{closed}", {"spec": {"unschedulable": True}})
@@ -127,7 +127,9 @@ def test_a_pool_that_comes_back_is_opened_again_but_for_what_others_closed(pools
     assert sent() == {f"patch {names.CLUSTER_PLURAL}.{names.GROUP}"}
 
 
-def test_forced_out_a_pool_goes_whatever_its_budgets_say_and_what_comes_back_is_another(pools_env, prod, guard):
+def test_under_force_a_pool_is_deleted_whatever_its_budgets_say_and_a_pool_added_again_is_a_new_one(
+    pools_env, prod, guard
+):
     (node,) = pools_env.nodes_of(prod, "forced")
     guard(node, "force")
     path = pools_env.path(prod, "machinedeployments", names.deployment(prod, "forced"))
@@ -148,7 +150,7 @@ def test_forced_out_a_pool_goes_whatever_its_budgets_say_and_what_comes_back_is_
     assert pools_env.rest.get(path)["metadata"]["uid"] != before["uid"]
 
 
-def test_left_to_cluster_api_a_pool_goes_after_the_timeout_and_a_warning_says_so(pools_env, prod, guard):
+def test_under_orphan_a_pool_is_deleted_after_the_timeout_and_a_warning_says_so(pools_env, prod, guard):
     (node,) = pools_env.nodes_of(prod, "orphaned")
     guard(node, "orphan")
 

@@ -56,7 +56,7 @@ def test_bounds_that_are_ignored_are_said_to_whoever_asks(guard, http, own_pools
     assert "min/max autoscaling not implemented, using fixed replicas=5" in warning
 
 
-def test_a_cluster_with_bad_keys_from_before_can_still_be_scaled_and_mended(guard, http, own_pools_env):
+def test_a_cluster_with_bad_keys_from_before_can_still_be_scaled_and_fixed(guard, http, own_pools_env):
     name = own_pools_env.cluster(own_pools_env.name(), workerPools={"gpu": pool(labels=BAD)}, metadata=PAUSED)
     guard()
     path, pools = f"{CLUSTERS}/{name}", "workerPools"
@@ -83,7 +83,9 @@ def test_a_class_in_use_goes_with_a_warning_that_names_the_pools(guard, http, ow
     assert f"is used by 1 pool ({name}/gpu)" in warning
 
 
-def test_a_cluster_that_manages_itself_is_not_deleted_and_told_what_a_change_replaces(guard, http, own_pools_env):
+def test_a_cluster_that_manages_itself_is_not_deleted_and_a_warning_says_what_a_change_replaces(
+    guard, http, own_pools_env
+):
     guard()
     name = own_pools_env.cluster(own_pools_env.name(), controlPlane=3, workerPools={"gpu": pool(1)})
     own_pools_env.wait_for_nodes(name, "gpu", 1)

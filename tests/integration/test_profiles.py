@@ -53,7 +53,7 @@ def story(profiles_env):
     return profiles_env
 
 
-def test_the_designs_story_comes_true(story, operator):
+def test_the_example_of_the_design_works(story, operator):
     operator(PROFILES)
     first = story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     assert first["spec"]["dataplaneNodeName"] == "edpm-compute-0"
@@ -292,7 +292,7 @@ def test_a_node_that_goes_takes_its_services_with_it(story, operator):
     story.wait_until(lambda: not story.exists(COMPUTE, "edpm-compute-0"), "its compute is gone", timeout=120)
 
 
-def test_an_object_that_was_there_before_is_told_and_stays_its_makers(profiles_env, operator):
+def test_an_existing_foreign_object_is_reported_and_left_to_its_owner(profiles_env, operator):
     profiles_env.network_profile("dpdk", DPDK)
     node = profiles_env.node("n0", role="")
     metadata = {"name": node, "namespace": profiles_env.namespace}
@@ -393,7 +393,7 @@ def test_a_rollout_goes_on_when_the_node_that_it_waits_for_is_deleted(profiles_e
     profiles_env.wait_until(lambda: profiles_env.hash_of(second) != before, "the other node is told", timeout=120)
 
 
-def test_a_choice_for_a_service_that_nobody_declared_is_told_and_stops_nothing(story, operator):
+def test_a_choice_for_an_undeclared_service_is_reported_and_stops_nothing(story, operator):
     operator(PROFILES)
     story.annotate(NODE, "edpm-compute-0", {"cinder.openstack.org/volume-profile": "fast"})
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
@@ -406,7 +406,7 @@ def test_a_choice_for_a_service_that_nobody_declared_is_told_and_stops_nothing(s
     assert story.get(NODE, "edpm-compute-0")["status"]["unknownProfiles"] == ["cinder.openstack.org/volume-profile"]
 
 
-def test_why_tells_what_a_node_chose_and_what_that_shadowed(story, api, operator):
+def test_why_explains_what_a_node_chose_and_what_that_shadowed(story, api, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     story.wait_until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
@@ -422,7 +422,7 @@ def why(api, profiles_env, subject):
     return " ".join(done.stdout.split())
 
 
-def test_why_tells_who_has_a_profile_and_for_whom_a_role_decides(api, story, operator):
+def test_why_lists_who_has_a_profile_and_for_whom_a_role_decides(api, story, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     role = why(api, story, "osdprole/edpm-compute")
@@ -472,7 +472,7 @@ def test_each_wrong_choice_has_a_reason_of_its_own_and_changes_nothing(profiles_
     profiles_env.wait_until(lambda: profiles_env.is_ready("n0"), "who chooses by annotation ends the tie")
 
 
-def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(api, profiles_env, operator):
+def test_a_node_that_does_not_follow_keeps_its_configuration_until_it_does(api, profiles_env, operator):
     operator(PROFILES)
     profiles_env.compute_profile("p", SHARED)
     profiles_env.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})

@@ -127,7 +127,7 @@ def test_a_spec_of_null_is_taken_for_none(http, body):
     assert not answer.json.get("spec")
 
 
-def test_nothing_is_filled_in_that_would_beat_what_the_role_says(http, store):
+def test_no_default_overrides_the_role(http, store):
     written = {"node": {"nova": {"customServiceConfig": "[DEFAULT]\ndebug = true\n"}}, "role": "edpm-compute"}
 
     store(node_body("pd-inheriting", spec=written))

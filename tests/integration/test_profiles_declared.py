@@ -173,7 +173,7 @@ def test_what_a_selector_of_a_declared_service_takes_is_approved_on_its_declarat
     assert api.rest.get(f"{SERVICES}/storage")["metadata"]["annotations"]["nodeyard.dev/approve"] == id
 
 
-def test_the_first_report_of_a_service_is_heard_by_all_its_nodes(api, profiles_env, declared, permitted, operator):
+def test_the_first_report_of_a_service_requeues_all_its_nodes(api, profiles_env, declared, permitted, operator):
     operator(PROFILES)
     path = f"/apis/{GROUP}/{VERSION}/namespaces/{profiles_env.namespace}"
     api.rest.create(storage_profile(profiles_env.namespace, "[disk]\nkind = nvme\n"))
@@ -243,9 +243,7 @@ def test_configuration_that_is_declared_to_be_text_is_not_read_as_ini(
     assert profiles_env.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == text
 
 
-def test_a_kind_that_is_cluster_scoped_is_told_of_and_stops_nothing_else(
-    api, profiles_env, declared, permitted, operator
-):
+def test_a_cluster_scoped_kind_is_reported_and_stops_nothing_else(api, profiles_env, declared, permitted, operator):
     wide = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "WideProfile"}
     api.rest.create({**wide, "metadata": {"name": "everywhere"}, "spec": {"nodeSelector": {}}})
     api.rest.create(

@@ -92,7 +92,7 @@ def test_a_role_and_a_profile_that_do_not_exist_are_told_when_they_are_named(gua
     assert any("ComputeProfile" in each and "missing" in each for each in answer.warnings)
 
 
-def test_a_bad_choice_from_before_can_be_left_and_mended(guard, http, store, namespace):
+def test_a_bad_choice_from_before_can_be_kept_and_fixed(guard, http, store, namespace):
     where = store(node_body("old", annotations={**BAD, **PAUSED}, namespace=namespace))
     guard()
 
@@ -146,7 +146,7 @@ def test_a_cell_cannot_change_while_computes_are_in_it(guard, http, store, names
     assert "is in cell nova-cell1 and cannot move to nova-cell2" in of_node.message
 
 
-def test_configuration_is_judged_before_it_is_stored(guard, http, store, namespace):
+def test_configuration_is_validated_before_it_is_stored(guard, http, store, namespace):
     store(role_body(annotations=SEED_ROLE_ANNOTATIONS, namespace=namespace))
     store(node_body(annotations=PAUSED, namespace=namespace))
     profile = store(compute_profile_body(namespace=namespace))

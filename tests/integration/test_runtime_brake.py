@@ -24,7 +24,7 @@ async def many(world, **options):
     await world.add_nodes("a", "n1", "n2", "n3")
 
 
-async def test_too_much_at_once_waits_for_approval_and_goes_when_it_is_given(world, clock):
+async def test_too_much_at_once_waits_for_approval_and_runs_when_it_is_given(world, clock):
     await many(world)
     async with world.manager(limit=FEW) as manager:
         await clock.advance(60)
@@ -73,7 +73,7 @@ async def test_an_approved_write_that_admission_denied_counts_again_when_it_is_r
         assert set((await world.teams()).values()) == {"blue"}
 
 
-async def test_an_approval_of_something_else_lets_nothing_go(world, clock):
+async def test_an_approval_of_something_else_releases_nothing(world, clock):
     await many(world, annotations={"nodeyard.dev/approve": "0123456789ab"})
     async with world.manager(limit=FEW):
         await clock.advance(60)
@@ -125,7 +125,7 @@ class Original:
             await self._world.clock.advance(5)
 
 
-async def test_a_living_original_makes_us_look_on_and_say_so(world, clock):
+async def test_a_running_peer_operator_leads_to_observe_only_mode_and_is_reported(world, clock):
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")
     await namespace(world)
@@ -143,7 +143,7 @@ async def test_a_living_original_makes_us_look_on_and_say_so(world, clock):
         assert shown(manager, "nodeyard_observing") == [0.0]
 
 
-async def test_taking_over_writes_although_the_original_lives(world, clock):
+async def test_with_take_over_it_writes_although_the_peer_operator_runs(world, clock):
     await namespace(world)
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")

@@ -21,7 +21,7 @@ async def world(clock):
         yield world
 
 
-async def test_what_a_rule_says_comes_to_be(world, clock):
+async def test_a_rule_is_carried_out(world, clock):
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1", "n2")
     await world.add_nodes("b", "n3")
@@ -174,7 +174,7 @@ async def test_a_plan_wakes_when_it_said_it_would(world, clock):
         assert await world.teams() == {"n1": "blue"}
 
 
-async def test_a_rule_that_the_planner_cannot_bear_breaks_only_itself(world, clock):
+async def test_a_rule_that_makes_the_planner_fail_breaks_only_itself(world, clock):
     await world.add_rule("bad", "red", unbearable=True)
     await world.add_rule("good", "blue")
     await world.add_nodes("bad", "n1")
@@ -189,7 +189,7 @@ async def test_a_rule_that_the_planner_cannot_bear_breaks_only_itself(world, clo
         assert (await world.teams())["n1"] == "red"
 
 
-async def test_a_rule_that_goes_is_forgotten(world, clock):
+async def test_a_deleted_rule_is_forgotten(world, clock):
     await world.add_rule("a", "blue")
     async with world.manager() as manager:
         await clock.advance(5)
@@ -224,7 +224,7 @@ async def test_changes_that_are_seen_only_by_a_relist_are_acted_on_too(world, cl
         assert manager.health().ready["synced"]() == ""
 
 
-async def test_a_watch_that_falls_silent_makes_readiness_fail_until_it_speaks_again(world, clock):
+async def test_a_watch_without_events_and_bookmarks_makes_readiness_fail_until_it_recovers(world, clock):
     async with world.manager() as manager:
         health = manager.health()
         assert "starting" in health.ready["synced"]()

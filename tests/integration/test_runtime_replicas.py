@@ -37,7 +37,7 @@ async def test_of_two_replicas_one_writes_and_the_other_keeps_its_caches_warm(wo
         assert len(follower.controllers[0].view.all("Node")) == 2
 
 
-async def test_a_stopped_leader_is_followed_within_seconds(world, clock):
+async def test_a_stopped_leader_is_replaced_within_seconds(world, clock):
     await world.add_rule("a", "blue")
     async with AsyncExitStack() as first:
         one = await first.enter_async_context(world.manager("one"))
@@ -54,7 +54,7 @@ async def test_a_stopped_leader_is_followed_within_seconds(world, clock):
             assert await world.teams() == {"n1": "blue"}
 
 
-async def test_a_leader_that_is_cut_off_mid_way_is_followed_and_writes_nothing_more(world, clock):
+async def test_a_leader_that_is_cut_off_midway_is_replaced_and_writes_nothing_more(world, clock):
     await world.add_rule("a", "blue")
     async with world.manager("one") as one:
         await clock.advance(5)
@@ -158,7 +158,7 @@ async def test_without_election_it_writes_at_once_and_touches_no_lease_of_an_ele
         assert names == {UNELECTED}
 
 
-async def test_a_writer_in_the_way_on_every_node_loses_nothing_and_stops_nothing(world, clock):
+async def test_a_concurrent_writer_on_every_node_loses_nothing_and_stops_nothing(world, clock):
     await world.add_rule("a", "blue")
     names = [f"n{number}" for number in range(10)]
     await world.add_nodes("a", *names)
@@ -189,7 +189,7 @@ async def test_a_loop_of_a_capability_runs_until_the_stop(world, clock):
     assert seen[-1] == "stopped"
 
 
-async def test_events_that_the_server_does_not_take_keep_the_lease_from_nobody(world, clock):
+async def test_events_that_the_server_rejects_do_not_delay_the_release_of_the_lease(world, clock):
     async def hang(_method, path):
         if "/events" in path:
             await clock.sleep(3600)

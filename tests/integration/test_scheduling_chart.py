@@ -178,7 +178,7 @@ def test_what_is_no_selector_is_refused_by_name_and_kind(chart, values, message)
         ("(list dict nil)", "nodeSelector was asked for with a null instead of the root context"),
     ],
 )
-def test_a_wrong_call_is_told_the_right_one(chart, call, message):
+def test_a_wrong_call_gets_an_error_with_the_right_one(chart, call, message):
     template = f'spec:\n  {{{{- include "cozy-lib.scheduling.nodeSelector" {call} | nindent 2 }}}}\n'
 
     with pytest.raises(RenderError, match=re.escape(message)):

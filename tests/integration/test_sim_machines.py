@@ -153,7 +153,7 @@ async def test_machines_of_every_provider_become_nodes(yard, provider):
     assert set(await yard.workers()) <= await yard.names(NODES)
 
 
-async def test_the_secret_leads_to_where_the_world_was_told(yard):
+async def test_the_secret_leads_to_the_configured_server(yard):
     await yard.cluster()
     secret = await yard.client.get(SECRETS, "c-kubeconfig", SPACE)
     assert json.loads(base64.b64decode(secret["data"]["value"])) == KUBECONFIG

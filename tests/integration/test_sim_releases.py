@@ -103,7 +103,7 @@ async def test_a_forgetful_chart_leaves_the_placement_out():
         assert "nodeSelector" not in (await on.pods())["db-0"]["spec"]
 
 
-async def test_what_admission_refuses_is_told_of_and_tried_again():
+async def test_what_admission_denies_is_reported_and_retried():
     async with releasing() as on:
         await refuse_pods(on.client)
         await on.make("db")

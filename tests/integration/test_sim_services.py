@@ -26,7 +26,7 @@ async def client(api):
     api.rest.call("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{AGENTS}")
 
 
-async def test_hashes_are_deployed_and_reported_or_fail_as_told(client):
+async def test_hashes_are_deployed_and_reported_or_fail_as_configured(client):
     async def state(name):
         status = (await client.get(AGENTS, name, "default")).get("status") or {}
         (ready,) = status.get("conditions") or [{"reason": ""}]

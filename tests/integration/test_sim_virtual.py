@@ -108,7 +108,7 @@ async def test_a_node_reports_again_every_five_minutes(stage):
     assert parse_rfc3339(ready["lastTransitionTime"]) < parse_rfc3339(ready["lastHeartbeatTime"])
 
 
-async def test_a_failed_node_falls_silent_and_a_recovered_one_reports_again(stage):
+async def test_a_failed_node_stops_reporting_and_a_recovered_one_reports_again(stage):
     lost, fine = await stage.world.add_nodes(2)
     await stage.pass_time(20)
     await stage.world.fail(lost)
@@ -223,7 +223,7 @@ async def story(seed):
         return nodes, pods
 
 
-async def test_the_same_seed_tells_the_same_story():
+async def test_the_same_seed_gives_the_same_events():
     first, again, other = await story(3), await story(3), await story(4)
     assert first == again
     assert first != other
@@ -263,7 +263,7 @@ async def test_a_world_settles_when_nothing_more_will_happen(stage):
     assert set((await stage.phases()).values()) == {"Running"}
 
 
-async def test_a_world_is_not_settled_before_it_has_been_told_of_what_it_made():
+async def test_a_world_is_not_settled_before_its_informers_have_seen_its_writes():
     async with staged(late=10) as stage:
         await stage.pass_time(1)
         (name,) = await stage.world.add_nodes(1)
@@ -367,7 +367,7 @@ stages:
 """
 
 
-async def test_mistakes_in_a_stage_file_are_told_and_stop_nothing_else(tmp_path: Path):
+async def test_mistakes_in_a_stage_file_are_reported_and_stop_nothing_else(tmp_path: Path):
     path = tmp_path / "faulty.yaml"
     path.write_text(FAULTY)
     clock = VirtualClock()

@@ -57,7 +57,7 @@ def test_a_bad_template_breaks_only_itself(lax_definition, spares_env, operator)
         assert spares_env.owned(name) == []
 
 
-def test_a_bad_template_that_is_mended_is_served_like_any_other(lax_definition, spares_env, operator):
+def test_a_bad_template_that_is_fixed_is_served_like_any_other(lax_definition, spares_env, operator):
     spares_env.spares(1)
     web = spares_env.template("web", 1, template="nonsense")
     operator("spares")

@@ -160,7 +160,7 @@ def test_a_changed_selector_moves_nodes_out_of_management(spares_env, operator, 
 
 
 @pytest.mark.parametrize("spelling", ["dryRun", "dry-run"])
-def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(spares_env, operator, spelling):
+def test_a_dry_run_changes_nothing_and_reports_what_it_would_do(spares_env, operator, spelling):
     spares_env.spares(3)
     spares_env.wait_until_nodes_ready()
     before = {node["metadata"]["name"]: node["metadata"]["resourceVersion"] for node in spares_env.all()}

@@ -18,7 +18,7 @@ TEMPLATES_READ = f"/{names.PLURAL}\\?"
     [Status(500), Status(429, retry_after=1), Status(409), Drop(), Drop(after_sending=True)],
     ids=["error", "throttled", "conflict", "cut-before", "answer-lost"],
 )
-def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, spares_env, faults, operator, fault):
+def test_failed_writes_are_retried_and_no_node_too_many_is_claimed(api, spares_env, faults, operator, fault):
     spares_env.spares(15)
     history = History(api)
     operator("spares", through=faults.kubeconfig).wait_until_leading()
@@ -31,7 +31,7 @@ def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, spare
     history.assert_sound({web: 10})
 
 
-def test_a_write_that_hangs_is_settled_by_reading_and_holds_up_no_other_node(
+def test_a_hanging_write_is_confirmed_by_a_read_and_holds_up_no_other_node(
     api, spares_env, faults, operator, eventually, monkeypatch
 ):
     monkeypatch.setattr(writers, "WRITE_SECONDS", 8.0)

@@ -63,7 +63,7 @@ def test_heartbeats_cause_no_plan_and_no_write(spares_env, operator, eventually)
     assert running.write_counts() == written
 
 
-def test_a_shortage_that_lasts_is_told_once_however_many_spares_arrive(spares_env, operator, eventually):
+def test_a_lasting_shortage_is_reported_once_however_many_spares_arrive(spares_env, operator, eventually):
     running = operator("spares")
     web, other = spares_env.template("web", 4, priority=2), spares_env.template("other", 2)
     (short,) = spares_env.wait_for_event(web, "NoSpareNodesFound")

@@ -143,7 +143,7 @@ def test_a_node_that_merely_carries_the_label_gets_no_restricted_labels_and_no_p
     spares_env.wait_for_event(web, "RestrictedLabelsWithheld")
 
 
-def test_a_record_that_a_kubelet_forges_wins_no_restricted_labels_and_no_place(
+def test_a_record_that_a_kubelet_forges_gives_no_restricted_labels_and_no_place(
     api, spares_env, operator, eventually, http, kubelet
 ):
     vault = "node-restriction.kubernetes.io/vault"

@@ -265,7 +265,7 @@ def test_the_brake_holds_a_taint_that_evicts_from_many_nodes(spares_env, operato
     assert len(spares_env.owned(web)) == len(nodes)
 
 
-def test_a_mistaken_selector_disowns_nothing_unasked_and_a_mended_one_takes_nodes_back(
+def test_a_mistaken_selector_disowns_nothing_without_approval_and_a_fixed_one_takes_nodes_back(
     spares_env, operator, eventually
 ):
     running = operator("spares", limit=parse_limit("2,10%"))

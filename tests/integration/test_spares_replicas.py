@@ -28,7 +28,7 @@ def test_one_leads_and_the_other_takes_over_when_it_is_killed(spares_env, operat
     assert (first.leads, second.leads) == (False, True)
 
 
-def test_a_leader_that_stops_in_good_order_is_followed_at_once(spares_env, operator, eventually):
+def test_a_leader_that_stops_gracefully_is_replaced_at_once(spares_env, operator, eventually):
     lease = replace(SHORT, duration=60)
     first = operator("spares", identity="first", lease=lease).wait_until_leading()
     second = operator("spares", identity="second", lease=lease)

@@ -162,7 +162,7 @@ def original_policy(api, eventually):
     api.rest.call("DELETE", "/api/v1/nodes/policy-probe")
 
 
-def test_a_claim_that_the_originals_policy_refuses_is_told_by_its_name_and_made_soon_after_it_has_gone(
+def test_a_claim_that_the_policy_of_nyallocator_denies_is_reported_by_its_name_and_retried_after_its_removal(
     upstream_definition, original_policy, spares_env, operator, eventually
 ):
     spares_env.spares(1)

@@ -201,7 +201,7 @@ def brackets(size):
         yield review.replace(b'"X"', inner)
 
 
-def test_megabytes_of_brackets_hold_nobody_up(attacked):
+def test_megabytes_of_nested_json_delay_no_other_request(attacked):
     bodies = [body for size in (3 * MIB, 4 * MIB - 4096, 8 * MIB) for body in brackets(size)]
     # As many as are decoded at all: in a thread, for a long time.
     bodies += [*brackets(200_000)] * 2
@@ -316,7 +316,7 @@ def test_idle_connections_beyond_all_limits_keep_nobody_out(attacked):
 # forged reviews
 
 
-def test_forged_reviews_tell_nothing_and_leave_no_events(attacked):
+def test_forged_reviews_learn_nothing_and_leave_no_events(attacked):
     made = attacked.estate.install(attacked.namespace, unique("set"))
     owner = owner_of({"apiVersion": "apps/v1", "kind": "StatefulSet", **made})
     forged = question(

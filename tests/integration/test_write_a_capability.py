@@ -22,7 +22,7 @@ def page():
     del sys.modules[NAME]
 
 
-def test_a_note_is_written_and_told_of(api, operator, eventually, page):
+def test_a_note_is_written_and_reported(api, operator, eventually, page):
     operator(page.NOTES_CAPABILITY).wait_until_leading()
     rest = api.rest
     note = {"apiVersion": "notes.example.dev/v1", "kind": "NodeNote", "metadata": {"name": "disk"}}

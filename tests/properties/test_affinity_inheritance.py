@@ -100,7 +100,7 @@ def test_every_class_that_a_tenant_lists_is_in_effect_or_named_in_a_fault(tenant
 
 @settings(max_examples=40, deadline=None)
 @given(trees())
-def test_the_values_of_a_child_never_have_what_its_parent_refuses_and_planning_comes_to_rest(tenants):
+def test_the_values_of_a_child_never_have_what_its_parent_refuses_and_planning_converges(tenants):
     world = settled(snapshot(*tenants, classes=frozenset(CLASSES), secrets=[secret(names.TENANT_ROOT, "")]))
     found = effective_policies(tenants, frozenset(CLASSES))
     assert planned(world).plan.actions == ()

@@ -154,14 +154,14 @@ def run(tree: TreeState, own: str = "east") -> TreeState:
 
 
 @given(tree_states)
-def test_a_plan_comes_to_rest_and_touches_only_its_own(tree):
+def test_plans_converge_and_touch_only_nodes_of_their_cluster(tree):
     settled = run(tree)
 
     assert settled.plan().plan.actions == ()
 
 
 @given(tree_states, st.lists(st.tuples(clusters, leaves, st.integers(2, 90)), min_size=1, max_size=3))
-def test_so_it_does_however_cluster_and_leaf_change(tree, changes):
+def test_plans_converge_however_cluster_and_leaf_change(tree, changes):
     for own, state, seconds in changes:
         tree = run(tree).with_(cluster=own, leaf=state).later(seconds)
 
@@ -202,7 +202,7 @@ def test_no_leaf_node_is_counted_twice(own, state):
 
 
 @given(clusters, st.lists(leaf_models, max_size=3), leaves)
-def test_nor_is_it_by_two_clusters_of_one_leaf(own, models_of_earlier, state):
+def test_no_leaf_node_is_counted_by_two_clusters_of_one_leaf(own, models_of_earlier, state):
     earlier = cluster("west", *models_of_earlier)
     first = run(TreeState(earlier, state), "west")
 
@@ -214,7 +214,7 @@ def test_nor_is_it_by_two_clusters_of_one_leaf(own, models_of_earlier, state):
 
 
 @given(tree_states, st.lists(leaf_models, max_size=3), st.booleans())
-def test_plans_come_to_rest_when_an_elder_comes_and_goes(tree, models_of_earlier, is_whole):
+def test_plans_converge_when_an_earlier_cluster_comes_and_goes(tree, models_of_earlier, is_whole):
     earlier = cluster("west", *models_of_earlier, *([whole_model()] if is_whole else []))
 
     between = run(run(tree).with_(earlier_clusters=(earlier,)).later(2))

@@ -164,7 +164,7 @@ def test_what_has_to_be_asked_for_first_changes_nothing(graph, cached):
 
 
 @given(graphs)
-def test_every_way_that_is_told_is_one(graph):
+def test_every_reported_path_exists(graph):
     lineage = walk(*start_of(graph), lambda wanted: looked_up(graph, wanted))
 
     if isinstance(lineage, Owned):

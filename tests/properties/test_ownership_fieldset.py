@@ -55,7 +55,7 @@ def test_the_algebra_is_that_of_sets(left: frozenset[Any], right: frozenset[Any]
 
 @settings(deadline=None)
 @given(path_sets, path_sets)
-def test_without_takes_everything_below_away(left: frozenset[Any], right: frozenset[Any]) -> None:
+def test_the_difference_removes_everything_below(left: frozenset[Any], right: frozenset[Any]) -> None:
     rest = without(field_set(*left), field_set(*right))
     check_form(rest)
     assert set(members(rest)) == {path for path in left if not any(path[: len(top)] == top for top in right)}

@@ -67,7 +67,7 @@ def test_harmless_actions_wait_for_held_ones_only_where_after_says_so(one, limit
 
 
 @given(plans(), LIMITS, MANAGED)
-def test_the_id_that_is_shown_is_the_one_that_lets_it_go(one, limit, managed):
+def test_the_shown_id_is_the_one_that_approves_it(one, limit, managed):
     now, held = brake(one, limit, managed)
     if held is not None:
         assert {each.facts.id for each in now.blocked} == {held.id}

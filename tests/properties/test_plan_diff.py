@@ -28,14 +28,14 @@ def test_a_diff_is_empty_exactly_where_the_objects_are_the_same(old, new):
 
 
 @given(OBJECTS, OBJECTS)
-def test_no_path_is_told_twice_and_paths_are_in_order_of_the_fields(old, new):
+def test_no_path_appears_twice_and_paths_are_in_order_of_the_fields(old, new):
     paths = [each.path for each in diff(old, new)]
     assert len(paths) == len(set(paths))
     assert diff(old, new) == diff(dict(reversed(old.items())), dict(reversed(new.items())))
 
 
 @given(OBJECTS, OBJECTS)
-def test_turned_round_a_diff_tells_the_same_backwards(old, new):
+def test_a_reversed_diff_has_from_and_to_swapped(old, new):
     there = {(each.path, repr(each.from_), repr(each.to)) for each in diff(old, new)}
     back = {(each.path, repr(each.to), repr(each.from_)) for each in diff(new, old)}
     assert there == back

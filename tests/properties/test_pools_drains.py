@@ -213,9 +213,7 @@ def test_no_pool_is_deleted_under_its_pods_and_nothing_of_others_is_touched(stor
 
 @settings(max_examples=200, deadline=None)
 @given(stories(), st.lists(events, max_size=15))
-def test_when_everything_lets_go_what_is_not_wanted_is_gone_and_what_is_wanted_is_as_it_was(
-    story: Story, told: list[Any]
-) -> None:
+def test_when_nothing_blocks_removed_pools_are_gone_and_the_others_unchanged(story: Story, told: list[Any]) -> None:
     for number, event in enumerate(told):
         if event[0] == "pass":
             world = story.world
@@ -242,7 +240,7 @@ def test_when_everything_lets_go_what_is_not_wanted_is_gone_and_what_is_wanted_i
 
 @settings(max_examples=100, deadline=None)
 @given(stories())
-def test_equal_worlds_give_equal_plans(story: Story) -> None:
+def test_equal_snapshots_give_equal_plans(story: Story) -> None:
     one, other = story.world.plan(), story.world.plan()
     assert one.actions == other.actions
     assert one.draft.blocked == other.draft.blocked

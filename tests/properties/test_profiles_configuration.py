@@ -58,7 +58,7 @@ def test_any_text_is_checked_and_every_line_named_is_one_of_it(text: str) -> Non
 
 
 @given(TEXTS)
-def test_any_text_is_judged_in_few_and_short_sentences(text: str) -> None:
+def test_validation_of_any_text_gives_few_and_short_messages(text: str) -> None:
     judged = validate_profile(NOVA, "p", text)
     assert len(judged.faults) <= 24
     assert all(len(sentence) < 500 and "\n" not in sentence for sentence in (*judged.faults, *judged.warnings))
@@ -103,7 +103,7 @@ def test_a_set_of_cpus_survives_being_written(cpus: set[int]) -> None:
 @example("4-12,^8,15")
 @example("^2-3,1-4")
 @example("3,^3")
-def test_a_text_is_a_set_of_cpus_exactly_if_taking_it_apart_leaves_some(text: str) -> None:
+def test_a_text_is_a_set_of_cpus_exactly_if_parsing_it_leaves_some(text: str) -> None:
     assert read(text) == taken_apart(text)
 
 

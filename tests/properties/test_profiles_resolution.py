@@ -102,7 +102,7 @@ def test_a_profile_is_there_exactly_where_the_choice_is_resolved(snapshot: NodeS
 
 
 @given(snapshots)
-def test_every_choice_can_be_told(snapshot: NodeSnapshot) -> None:
+def test_every_choice_has_a_text(snapshot: NodeSnapshot) -> None:
     for each in resolve(snapshot).values():
         assert each.message.text() not in ("", each.message.reason)
 
@@ -195,7 +195,7 @@ def test_variables_merge_as_two_mappings_do(of_node: dict[str, Any], of_role: di
 
 
 @given(st.text(alphabet="ab:[]{}&*!|>-\n \t'\"#%@,?", max_size=30))
-def test_any_text_is_variables_or_a_fault_and_never_an_accident(written: str) -> None:
+def test_any_text_parses_as_variables_or_gives_a_fault(written: str) -> None:
     node, role = build.node(node={"ansibleVars": written}), build.role(nodeTemplate={"ansibleVars": "own: 1\n"})
     found = inherit(node, role)
     try:

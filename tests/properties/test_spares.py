@@ -214,7 +214,7 @@ def test_every_patch_with_taints_or_an_owner_is_bound_to_what_was_seen(seen: Spa
 
 
 @given(st.lists(st.sampled_from(ZONES[1:]), max_size=14), st.integers(0, 12))
-def test_zones_are_balanced_within_one_where_the_stock_allows(zones: list[str], wanted: int) -> None:
+def test_zones_are_balanced_within_one_where_the_spares_allow(zones: list[str], wanted: int) -> None:
     fleet = [spare(f"n{number:02}", zone=zone) for number, zone in enumerate(zones)]
     after = apply(seen := snapshot(fleet, [template("web", wanted)]), plan(seen, NOW))
     used = Counter(each.metadata.labels[ZONE] for each in after.nodes if owner_of(each))
@@ -250,7 +250,7 @@ def test_selectors_that_a_node_satisfies_both_overlap(a: Any, b: Any, labels: di
 
 
 @given(worlds(), st.integers(0, 3))
-def test_a_kill_between_any_two_writes_is_made_good(seen: SparesSnapshot, survived: int) -> None:
+def test_a_kill_between_any_two_writes_is_recovered(seen: SparesSnapshot, survived: int) -> None:
     """Only the first writes of a plan succeed; the next process converges to the same state."""
     planned = plan(seen, NOW)
     arrived = planned.plan.actions[:survived]

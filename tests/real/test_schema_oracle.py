@@ -187,7 +187,7 @@ def oracle(api: Any) -> Iterator[Oracle]:
     oracle.close()
 
 
-def test_values_are_judged_as_recorded(api: Any, oracle: Oracle) -> None:
+def test_values_are_validated_as_recorded(api: Any, oracle: Oracle) -> None:
     cases = load("values")
     oracle.define("Valuecase", _spec({case["name"]: case["schema"] for case in cases}))
     answers = [
@@ -221,7 +221,7 @@ def test_updates_tolerate_what_was_recorded(api: Any, oracle: Oracle) -> None:
     judge("updates", cases, answers, is_real=isinstance(api, ControlPlane))
 
 
-def test_status_is_judged_as_recorded(api: Any, oracle: Oracle) -> None:
+def test_status_is_validated_as_recorded(api: Any, oracle: Oracle) -> None:
     cases = load("status")
     status = {"type": "object", "properties": {case["name"]: case["schema"] for case in cases}}
     oracle.define("Statuscase", {"type": "object", "properties": {"status": status}}, has_status=True)
@@ -236,7 +236,7 @@ def test_status_is_judged_as_recorded(api: Any, oracle: Oracle) -> None:
     judge("status", cases, answers, is_real=isinstance(api, ControlPlane))
 
 
-def test_roots_are_judged_as_recorded(api: Any, oracle: Oracle) -> None:
+def test_roots_are_validated_as_recorded(api: Any, oracle: Oracle) -> None:
     cases = load("roots")
     answers = []
     for position, case in enumerate(cases):
@@ -251,7 +251,7 @@ def _value_read(name: str, obj: Case) -> Case:
     return {"result": obj["spec"][name]["v"]} if "v" in obj["spec"][name] else {}
 
 
-def test_objects_are_read_as_recorded(api: Any, oracle: Oracle) -> None:
+def test_objects_are_decoded_as_recorded(api: Any, oracle: Oracle) -> None:
     cases = load("reading")
     fields = {case["name"]: {"type": "object", "properties": {"v": case["schema"]}} for case in cases}
     oracle.define("Readcase", _spec(fields))
@@ -269,7 +269,7 @@ def _metadata_read(obj: Case) -> Case:
     return {"result": {key: value for key, value in obj["metadata"].items() if key in given}}
 
 
-def test_metadata_is_read_as_recorded(api: Any, oracle: Oracle) -> None:
+def test_metadata_is_decoded_as_recorded(api: Any, oracle: Oracle) -> None:
     cases = load("metadata")
     oracle.define("Metacase", {"type": "object"})
     answers = [
@@ -278,7 +278,7 @@ def test_metadata_is_read_as_recorded(api: Any, oracle: Oracle) -> None:
     judge("metadata", cases, answers, is_real=isinstance(api, ControlPlane))
 
 
-def test_definitions_are_judged_as_recorded(api: Any, oracle: Oracle) -> None:
+def test_definitions_are_validated_as_recorded(api: Any, oracle: Oracle) -> None:
     cases = load("definitions")
     answers = []
     for case in cases:

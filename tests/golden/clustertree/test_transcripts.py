@@ -17,7 +17,7 @@ SCENARIOS = sorted(Path(__file__).parent.glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_the_scenario_goes_as_written_down(path: Path) -> None:
+def test_the_transcript_of_the_scenario_is_unchanged(path: Path) -> None:
     told = play(yaml.safe_load(path.read_text()))
     written = path.with_suffix(".txt")
     if os.environ.get("NODEYARD_RENEW"):

@@ -35,7 +35,7 @@ def chosen(issues, *, published, is_settled=False, host=HOST, now=NOW):
     return choose(issues, host, is_settled=is_settled, published=published, now=now)
 
 
-def test_an_issue_is_read_back_as_it_was_made():
+def test_an_issued_certificate_is_read_back_as_it_was_made():
     issue = IssuedCertificate.make([HOST, "nodeyard-pools.nodeyard-system.svc"], VALID, NOW)
 
     assert IssuedCertificate.read(issue.pair.certificate, issue.pair.key) == issue
@@ -46,7 +46,7 @@ def test_an_issue_is_read_back_as_it_was_made():
 
 
 @pytest.mark.parametrize("chain", [b"", b"rubbish", first().newest.authority], ids=["nothing", "rubbish", "half"])
-def test_what_is_no_issue_is_refused(chain):
+def test_malformed_data_is_no_issued_certificate(chain):
     with pytest.raises(BadCertificate):
         IssuedCertificate.read(chain, b"")
 
@@ -59,7 +59,7 @@ def test_it_is_due_near_its_end_or_for_a_new_name():
     assert issues.is_due("elsewhere", timedelta(days=30), NOW)
 
 
-def test_the_next_issue_has_all_names_and_keeps_both_authorities():
+def test_the_next_certificate_has_all_names_and_keeps_both_authorities():
     before = first()
     after = renewed(before, "elsewhere")
 
@@ -68,7 +68,7 @@ def test_the_next_issue_has_all_names_and_keeps_both_authorities():
     assert authorities_in(after.bundle) == {before.newest.authority, after.newest.authority}
 
 
-def test_an_issue_that_nobody_trusts_yet_does_not_displace_the_one_they_do():
+def test_an_untrusted_certificate_does_not_displace_the_trusted_one():
     trusted = first()
     twice = renewed(renewed(trusted), is_settled=False)
 

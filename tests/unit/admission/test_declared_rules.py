@@ -17,7 +17,7 @@ def declared(view: Any) -> list[WebhookRule]:
     return [WebhookRule("example.dev", (each,)) for each in view]
 
 
-def test_what_the_view_tells_is_asked_about_beside_what_is_known_beforehand() -> None:
+def test_dynamic_rules_are_added_to_the_static_ones() -> None:
     found = webhook(further=declared).as_of(["gadgets"])  # type: ignore[arg-type]
     assert found.rules == (KNOWN, WebhookRule("example.dev", ("gadgets",)))
 

@@ -131,14 +131,14 @@ async def test_an_object_that_is_there_is_found_by_its_metadata_and_its_kind_not
     assert [each.kind for each in seen] == ["Widget"]
 
 
-async def test_one_of_another_uid_is_found_too_but_nobody_watches_its_kind_for_that(server, find, seen):
+async def test_an_object_of_another_uid_is_found_too_but_its_kind_is_not_noted(server, find, seen):
     stored(server, uid="2")
 
     assert (await find(owner(uid="1"))).object.metadata.uid == "2"
     assert seen == []
 
 
-async def test_for_a_dry_run_nobody_notes_the_kind(server, lookups, seen):
+async def test_a_dry_run_does_not_note_the_kind(server, lookups, seen):
     stored(server)
 
     found = await lookups.find([owner(uid="1")], asyncio.get_running_loop().time() + SOON, is_trial=True)
@@ -193,7 +193,7 @@ async def test_a_right_that_is_missing_is_named_with_what_to_do(server, find):
     ],
     ids=["5xx", "no JSON", "no connection", "timeout"],
 )
-async def test_trouble_is_unreadable_and_says_what_it_is(server, find, fault, cause, text):
+async def test_a_server_error_is_unreadable_with_its_reason(server, find, fault, cause, text):
     server.errors[PATH.format("a")] = fault
 
     answer = await find(owner())
@@ -206,7 +206,7 @@ async def test_trouble_is_unreadable_and_says_what_it_is(server, find, fault, ca
 # time and number
 
 
-async def test_what_does_not_answer_in_time_is_unreadable_and_the_others_are_told(server, lookups, find):
+async def test_a_lookup_that_times_out_is_unreadable_and_the_others_are_answered(server, lookups, find):
     stored(server, "slow")
     server.gate.clear()
     slow, nonsense = owner("slow"), owner("..")
@@ -219,12 +219,12 @@ async def test_what_does_not_answer_in_time_is_unreadable_and_the_others_are_tol
     assert answers[nonsense] == Missing()
 
 
-async def test_with_no_time_left_nothing_is_asked(server, find):
+async def test_with_no_time_left_no_lookup_is_made(server, find):
     assert (await find(owner(), seconds=-1)).cause is Cause.TIMEOUT
     assert server.asked == []
 
 
-async def test_no_more_than_so_many_are_asked_for_at_once(server, lookups):
+async def test_concurrent_lookups_are_bounded(server, lookups):
     server.gate.clear()
     refs = [owner(f"w{number}") for number in range(3 * IN_FLIGHT)]
     looking = asyncio.create_task(lookups.find(refs, asyncio.get_running_loop().time() + SOON))
@@ -252,7 +252,7 @@ async def test_reviews_that_want_the_same_object_at_once_share_a_request(server,
     assert len(server.asked) == 1
 
 
-async def test_who_comes_after_a_request_was_sent_is_not_told_that_there_was_nothing(server, find):
+async def test_a_lookup_after_a_request_was_sent_does_not_share_its_miss(server, find):
     server.gate.clear()
     early = asyncio.create_task(find(owner()))
     await settle()
@@ -266,7 +266,7 @@ async def test_who_comes_after_a_request_was_sent_is_not_told_that_there_was_not
     assert len(server.asked) == 2
 
 
-async def test_who_comes_after_a_request_was_sent_is_not_told_of_the_one_before_it(server, find):
+async def test_a_lookup_after_a_request_was_sent_does_not_share_its_older_object(server, find):
     stored(server, uid="1")
     server.gate.clear()
     early = asyncio.create_task(find(owner(uid="1")))
@@ -279,7 +279,7 @@ async def test_who_comes_after_a_request_was_sent_is_not_told_of_the_one_before_
     assert [each.object.metadata.uid for each in await asyncio.gather(early, late)] == ["1", "2"]
 
 
-async def test_who_gives_up_does_not_take_the_request_of_others_along(server, find):
+async def test_a_cancelled_review_does_not_cancel_the_request_of_others(server, find):
     stored(server)
     server.gate.clear()
     impatient = asyncio.create_task(find(owner(), seconds=0.01))
@@ -342,7 +342,7 @@ async def test_what_is_no_api_version_is_not_served_and_makes_no_request(server,
     assert server.asked == []
 
 
-async def test_kinds_that_somebody_made_up_do_not_have_the_server_asked_again_and_again(server, known, find, clock):
+async def test_unknown_kinds_do_not_cause_repeated_discovery(server, known, find, clock):
     known.know()
     assert (await find(owner())).cause is Cause.NOT_SERVED
     looking = [asyncio.create_task(find(owner(f"w{number}"))) for number in range(IN_FLIGHT)]

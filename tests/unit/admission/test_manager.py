@@ -38,12 +38,14 @@ async def health(client, clock):
         yield health
 
 
-async def test_while_certificates_are_renewed_nothing_is_told(health, clock):
+async def test_while_certificates_are_renewed_no_fault_is_reported(health, clock):
     await clock.advance(300)
     assert (health.ready["webhooks"](), health.warnings["webhooks"]()) == ("", "")
 
 
-async def test_a_certificate_that_cannot_be_renewed_is_told_and_fails_readiness_when_it_runs_out(health, client, clock):
+async def test_a_certificate_that_cannot_be_renewed_is_reported_and_fails_readiness_when_it_expires(
+    health, client, clock
+):
     client.transport.fail = cut
     await clock.advance(50)
     told = health.warnings["webhooks"]()

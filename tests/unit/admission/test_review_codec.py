@@ -16,7 +16,7 @@ def answered(verdict, **request):
     return json.loads(review_codec.encode(review, verdict))
 
 
-def test_a_question_is_read_as_the_api_server_puts_it():
+def test_a_review_is_decoded_as_the_api_server_sends_it():
     review = review_codec.read(
         question(
             operation="UPDATE",
@@ -35,7 +35,7 @@ def test_a_question_is_read_as_the_api_server_puts_it():
     assert (review.resource.resource, review.kind.kind) == ("labelrules", "LabelRule")
 
 
-def test_what_is_nested_too_deeply_to_be_read_is_said_to_be():
+def test_a_review_nested_too_deeply_is_named_as_such():
     body = with_nested(question(name="a", object={"metadata": {"name": "a"}, "spec": "NESTED"}), 5_000)
 
     with pytest.raises(RecursionError):
@@ -101,12 +101,12 @@ def test_nulls_are_what_is_absent():
     ],
     ids=["nothing", "a-list", "an-object", "an-unknown-operation", "an-old-version", "no-request"],
 )
-def test_what_is_no_review_is_said_to_be_none(body):
+def test_a_body_that_is_no_review_is_rejected(body):
     with pytest.raises(review_codec.NotAReview):
         review_codec.read(body)
 
 
-def test_consent_is_short():
+def test_an_allowing_response_is_short():
     assert answered(allowed()) == {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -139,5 +139,5 @@ def test_warnings_and_audit_annotations_come_along():
     assert response["auditAnnotations"] == {"rule": "a"}
 
 
-def test_an_endless_message_is_cut():
+def test_a_long_message_is_truncated():
     assert len(answered(denied("x" * 100_000))["response"]["status"]["message"]) == review_codec.MAX_MESSAGE

@@ -95,7 +95,7 @@ def response(answer):
     ],
     ids=["allowed", "denied", "patched", "complete"],
 )
-def test_each_verdict_is_counted_and_timed(ask, counted, metrics, webhook, team, verdict):
+def test_each_response_is_counted_and_timed(ask, counted, metrics, webhook, team, verdict):
     response(ask(webhook, team=team))
 
     assert counted(verdict, webhook.name) == 1
@@ -111,7 +111,7 @@ def test_a_review_that_raises_is_answered_with_the_error(ask, counted):
     assert counted("error") == 1
 
 
-def test_a_verdict_that_cannot_be_written_is_an_error_too(ask, counted):
+def test_a_response_that_cannot_be_encoded_is_an_error_too(ask, counted):
     assert ask(mutating(), question(object={"spec": None})).status == 500
     assert counted("error", "teams") == 1
 
@@ -124,14 +124,14 @@ def test_what_is_no_review_is_a_bad_request(ask, counted):
     assert counted("malformed") == 1
 
 
-def test_before_the_caches_are_full_it_answers_as_its_failure_policy_says(ask, counted):
+def test_before_the_caches_are_synced_it_answers_as_its_failure_policy_says(ask, counted):
     ignored = response(ask(validating(), is_synced=False, team="forbidden"))
     assert ignored["allowed"]
     assert "not checked" in ignored["warnings"][0]
     assert counted("not_synced") == 1
 
 
-def test_before_the_caches_are_full_a_webhook_that_must_not_be_missed_denies(ask):
+def test_before_the_caches_are_synced_a_webhook_with_failure_policy_fail_denies(ask):
     failed = response(ask(validating(failure_policy="Fail"), is_synced=False, team="blue"))
 
     assert not failed["allowed"]
@@ -247,7 +247,7 @@ async def test_a_review_that_does_not_come_to_an_end_is_an_error(look, counted, 
 # what is told of it
 
 
-async def test_a_verdict_is_told_to_the_capability_with_the_review_as_it_was_decided(look, controlled):
+async def test_a_response_is_recorded_by_the_capability_with_the_final_review(look, controlled):
     verdict = allowed().with_facts(decision="unknown")
 
     await look(lambda review, _view: verdict if review.answers else Lookup((ref("a"),)))
@@ -258,21 +258,19 @@ async def test_a_verdict_is_told_to_the_capability_with_the_review_as_it_was_dec
 
 
 @pytest.mark.parametrize(("is_dry", "told"), [(True, 0), (False, 1)], ids=["a dry run", "in earnest"])
-async def test_a_dry_run_is_told_to_nobody_and_what_is_looked_up_for_it_is_a_trial(
-    look, controlled, searched, is_dry, told
-):
+async def test_a_dry_run_is_not_recorded_and_its_lookups_are_trial_lookups(look, controlled, searched, is_dry, told):
     await look(lambda review, _view: allowed() if review.answers else Lookup((ref("a"),)), dryRun=is_dry)
 
     assert (len(controlled.told), searched.trials) == (told, [is_dry])
 
 
-async def test_an_error_in_what_is_told_does_not_change_the_answer(look, controlled, monkeypatch):
+async def test_an_error_while_recording_does_not_change_the_response(look, controlled, monkeypatch):
     monkeypatch.setattr(controlled, "record_review", lambda _review, _verdict: 1 / 0)
 
     assert response(await look(lambda _review, _view: allowed()))["allowed"]
 
 
-async def test_what_is_nested_too_deeply_is_denied_and_the_remedy_said(ask, counted):
+async def test_what_is_nested_too_deeply_is_denied_with_the_remedy(ask, counted):
     body = with_nested(question(name="a", namespace="ns", object={"spec": "NESTED"}), 5_000)
 
     answer = response(await ask(validating(), body))
@@ -283,7 +281,7 @@ async def test_what_is_nested_too_deeply_is_denied_and_the_remedy_said(ask, coun
     assert counted("denied") == 1
 
 
-async def test_brackets_without_end_hold_nobody_else_up(ask, counted):
+async def test_endless_nesting_delays_no_other_review(ask, counted):
     body = question(object={"spec": "X"}).replace(b'"X"', b"[" * 200_000)
     longest = 0.0
 

@@ -93,7 +93,7 @@ async def test_the_new_certificate_waits_until_its_authority_has_been_trusted_fo
     assert (await one.refresh([due.bundle])).pair != old.pair
 
 
-async def test_a_name_more_is_added_for_all(client, replica):
+async def test_an_additional_name_is_added_for_all_replicas(client, replica):
     one, other = replica(), replica("nodeyard-pools.nodeyard-system.svc")
     await one.refresh([])
 
@@ -105,7 +105,7 @@ async def test_a_name_more_is_added_for_all(client, replica):
     assert await secret(client) == before
 
 
-async def test_a_secret_full_of_rubbish_is_written_anew(client, replica):
+async def test_a_secret_with_invalid_contents_is_rewritten(client, replica):
     one = replica()
     served = await one.refresh([])
     await client.patch(SECRETS, WEBHOOK_CERTIFICATES, {"data": {"tls.crt": "cnViYmlzaA=="}}, NAMESPACE)
@@ -127,7 +127,7 @@ async def test_who_only_observes_takes_what_is_there_and_stores_nothing(client, 
     assert (await observer.refresh([])).pair == served.pair
 
 
-async def test_races_without_end_are_told(replica, monkeypatch):
+async def test_endless_races_are_reported(replica, monkeypatch):
     one = replica()
 
     async def lost(_self, _secret, _issues):

@@ -77,7 +77,7 @@ async def host() -> AsyncIterator[Host]:
     await made.chain.close()
 
 
-async def test_a_pod_comes_out_with_priority_and_patience(host: Host) -> None:
+async def test_a_pod_gets_a_priority_and_default_tolerations(host: Host) -> None:
     attributes = await host.admit(POD, {"spec": {}})
     assert attributes.object is not None
     spec = attributes.object["spec"]

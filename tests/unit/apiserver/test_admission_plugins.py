@@ -165,7 +165,7 @@ def patience(key: str) -> dict[str, Any]:
         ([{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}], [patience("unreachable")]),
     ],
 )
-async def test_a_pod_has_five_minutes_patience_unless_it_says_otherwise(
+async def test_a_pod_tolerates_a_lost_node_for_five_minutes_unless_it_says_otherwise(
     given: list[dict[str, Any]], added: list[dict[str, Any]]
 ) -> None:
     attributes = write(POD, spec={"tolerations": given})

@@ -31,7 +31,7 @@ from nodeyard.apiserver.ages import age, human_duration
         (9 * 365 * 86400, "9y"),
     ],
 )
-def test_a_duration_is_told_in_as_many_units_as_one_reads(seconds, text):
+def test_a_duration_has_at_most_two_units(seconds, text):
     assert human_duration(timedelta(seconds=seconds)) == text
 
 

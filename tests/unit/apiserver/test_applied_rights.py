@@ -35,7 +35,7 @@ async def apply(server: Server, user: User) -> int:
     return (await server.handle(request("PATCH", URL, BODY, user=user, content_type=APPLY))).status
 
 
-async def test_who_may_only_patch_makes_nothing_by_an_apply(server):
+async def test_who_may_only_patch_creates_nothing_by_an_apply(server):
     assert await apply(server, PATCHER) == 403
 
 

@@ -56,7 +56,7 @@ def cluster() -> Cluster:
     return made
 
 
-def test_who_may_impersonate_is_judged_as_the_other(cluster: Cluster) -> None:
+def test_who_may_impersonate_is_authorized_as_the_other(cluster: Cluster) -> None:
     assert cluster.check("admin", impersonate_user="bob").name == "bob"
     refused = cluster.refusal("admin", impersonate_user="carol")
     assert refused.message.startswith('nodes is forbidden: User "carol" cannot list resource "nodes"')

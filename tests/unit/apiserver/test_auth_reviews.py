@@ -42,7 +42,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def test_may_i_is_answered_with_who_allows_it(cluster: Cluster) -> None:
+def test_a_self_subject_access_review_names_what_allows_it(cluster: Cluster) -> None:
     answer = cluster.review("SelfSubjectAccessReview", {"resourceAttributes": LIST_PODS})
     assert answer["kind"] == "SelfSubjectAccessReview"
     assert answer["spec"] == {"resourceAttributes": LIST_PODS}
@@ -52,7 +52,7 @@ def test_may_i_is_answered_with_who_allows_it(cluster: Cluster) -> None:
     }
 
 
-def test_no_is_said_without_a_reason_unless_a_role_is_missing(cluster: Cluster) -> None:
+def test_a_denial_has_no_reason_unless_a_role_is_missing(cluster: Cluster) -> None:
     spec = {"resourceAttributes": {**LIST_PODS, "verb": "delete"}}
     assert cluster.review("SelfSubjectAccessReview", spec)["status"] == {"allowed": False}
     cluster.bind("alice", "gone")
@@ -60,7 +60,7 @@ def test_no_is_said_without_a_reason_unless_a_role_is_missing(cluster: Cluster) 
     assert status["reason"] == 'RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found'
 
 
-def test_others_are_asked_about_by_user_and_group(cluster: Cluster) -> None:
+def test_a_subject_access_review_asks_by_user_and_group(cluster: Cluster) -> None:
     spec = {"user": "root", "groups": ["system:masters"], "nonResourceAttributes": {"verb": "get", "path": "/x"}}
     assert cluster.review("SubjectAccessReview", spec)["status"] == {"allowed": True}
     spec = {"user": "nobody", "resourceAttributes": LIST_PODS}
@@ -122,7 +122,7 @@ def test_a_review_has_no_metadata(cluster: Cluster) -> None:
         cluster.access.reviews.review("SubjectAccessReview", body, ALICE)
 
 
-def test_what_may_i_lists_the_rules(cluster: Cluster) -> None:
+def test_a_self_subject_rules_review_lists_the_rules(cluster: Cluster) -> None:
     cluster.put("clusterroles", "prober", rules=[{"nonResourceURLs": ["/healthz"], "verbs": ["get"]}])
     cluster.bind("alice", "prober")
     status = cluster.review("SelfSubjectRulesReview", {"namespace": "x"})["status"]
@@ -133,19 +133,19 @@ def test_what_may_i_lists_the_rules(cluster: Cluster) -> None:
     }
 
 
-def test_what_may_i_says_when_a_role_is_missing(cluster: Cluster) -> None:
+def test_a_self_subject_rules_review_reports_a_missing_role(cluster: Cluster) -> None:
     cluster.bind("alice", "gone")
     status = cluster.review("SelfSubjectRulesReview", {"namespace": "x"})["status"]
     assert status["incomplete"] is True
     assert status["evaluationError"] == 'clusterrole.rbac.authorization.k8s.io "gone" not found'
 
 
-def test_what_may_i_needs_a_namespace(cluster: Cluster) -> None:
+def test_a_self_subject_rules_review_needs_a_namespace(cluster: Cluster) -> None:
     with pytest.raises(ApiError, match="no namespace on request"):
         cluster.review("SelfSubjectRulesReview", {})
 
 
-def test_who_am_i(cluster: Cluster) -> None:
+def test_a_self_subject_review_returns_the_user(cluster: Cluster) -> None:
     answer = cluster.access.reviews.review("SelfSubjectReview", {}, ALICE)
     assert answer["status"]["userInfo"] == {"username": "alice", "uid": "a-1", "groups": ["dev"]}
     assert answer["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
@@ -154,7 +154,7 @@ def test_who_am_i(cluster: Cluster) -> None:
 # tokens
 
 
-def test_whose_token_is_this(cluster: Cluster) -> None:
+def test_a_token_review_returns_the_user(cluster: Cluster) -> None:
     status = cluster.review("TokenReview", {"token": "bob-token"})["status"]
     assert status == {
         "authenticated": True,
@@ -164,7 +164,7 @@ def test_whose_token_is_this(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("spec", [{"token": "nope"}, {"token": "bob-token", "audiences": ["other"]}])
-def test_a_token_that_is_not_good_here_is_nobodys(cluster: Cluster, spec: dict[str, Any]) -> None:
+def test_an_invalid_token_is_not_authenticated(cluster: Cluster, spec: dict[str, Any]) -> None:
     assert cluster.review("TokenReview", spec)["status"] == {"user": {}, "error": "invalid bearer token"}
 
 

@@ -35,7 +35,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def test_a_token_speaks_for_its_service_account(cluster: Cluster) -> None:
+def test_a_token_authenticates_its_service_account(cluster: Cluster) -> None:
     user = cluster.tokens.identify(cluster.token())
     assert user is not None
     assert user.name == "system:serviceaccount:ci:robot"
@@ -91,11 +91,11 @@ def test_a_token_for_others_is_not_for_the_api_server(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("forged", ["", "a.b.c", "nonsense", "ü.ü.ü"])
-def test_what_is_no_token_speaks_for_nobody(cluster: Cluster, forged: str) -> None:
+def test_an_invalid_token_authenticates_nobody(cluster: Cluster, forged: str) -> None:
     assert cluster.tokens.identify(forged) is None
 
 
-def test_a_token_of_another_server_speaks_for_nobody(cluster: Cluster) -> None:
+def test_a_token_of_another_server_authenticates_nobody(cluster: Cluster) -> None:
     other = ServiceAccountTokens(cluster.store, cluster.clock, TokenSigner(b"another key"))
     assert other.identify(cluster.token()) is None
 

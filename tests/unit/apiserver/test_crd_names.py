@@ -16,14 +16,14 @@ def test_what_nobody_else_has_is_accepted():
     assert not check.has_conflict
 
 
-def test_of_several_conflicts_the_last_is_told_and_the_other_names_are_accepted():
+def test_of_several_conflicts_the_last_is_reported_and_the_other_names_are_accepted():
     check = check_names({**BAR, "singular": "foo", "kind": "Foo"}, NONE, [FOO])
 
     assert (check.reason, check.message) == ("KindConflict", '"Foo" is already in use')
     assert check.accepted == {"plural": "bars", "kind": "", "listKind": "BarList"}
 
 
-def test_every_short_name_that_is_taken_is_told():
+def test_every_short_name_that_is_taken_is_reported():
     check = check_names({**BAR, "shortNames": ["a", "b", "c"]}, BAR, [{**FOO, "shortNames": ["a", "c"]}])
 
     assert (check.reason, check.message) == (

@@ -86,7 +86,7 @@ def test_a_second_write_of_the_same_manager_joins_its_first() -> None:
     assert changed["metadata"]["managedFields"][0]["time"] == "2026-01-01T13:00:00Z"
 
 
-def test_removed_fields_are_nobodys_and_empty_entries_vanish() -> None:
+def test_removed_fields_have_no_owner_and_empty_entries_are_removed() -> None:
     live = create(ConfigMaps, data={"a": "1"})
     live = write(ConfigMaps, live, merge_patch(live, {"data": {"b": "2"}}), "bob")
     removed = write(ConfigMaps, live, merge_patch(live, {"data": {"b": None}}), "cyd")

@@ -64,7 +64,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def test_nobody_may_do_anything_to_begin_with_but_masters(cluster: Cluster) -> None:
+def test_initially_only_system_masters_have_rights(cluster: Cluster) -> None:
     assert not cluster.may(ALICE, "GET", "/api/v1/nodes")
     assert cluster.may(User("root", ("system:masters",)), "DELETE", "/api/v1/nodes")
 

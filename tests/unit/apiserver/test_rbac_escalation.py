@@ -106,7 +106,7 @@ async def test_the_right_to_escalate_one_role_covers_its_updates(cluster: Cluste
     assert (await cluster.refusal("ClusterRole", role(READ_NODES))).code == 403
 
 
-async def test_masters_may_write_any_role(cluster: Cluster) -> None:
+async def test_system_masters_may_write_any_role(cluster: Cluster) -> None:
     await cluster.write("ClusterRole", role(EVERYTHING), user=User("root", ("system:masters",)))
 
 

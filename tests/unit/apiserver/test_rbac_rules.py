@@ -70,7 +70,7 @@ def test_a_right_on_one_name_does_not_cover_all_names() -> None:
     assert uncovered([rule("get", "secrets", names="a")], [rule("get", "secrets", names="a")]) == []
 
 
-def test_what_is_missing_is_told_by_resource_with_its_verbs_together() -> None:
+def test_missing_rights_are_reported_by_resource_with_their_verbs_together() -> None:
     missing = uncovered(
         [rule("get list", "pods")],
         [rule("get delete list", "pods nodes"), urls("get", "/metrics"), rule("get list", "secrets", names="s1")],

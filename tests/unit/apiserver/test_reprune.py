@@ -84,7 +84,7 @@ def test_a_field_that_has_become_selectable_is_known_of_old_objects():
     assert repruner(old, new)(committed(Store(), old, {"a": "1"})).fields["spec.a"] == "1"
 
 
-def test_a_change_that_does_not_concern_an_object_leaves_the_very_thing():
+def test_a_change_that_does_not_concern_an_object_returns_the_same_object():
     old, new = foos(properties(a=STRING)), foos(properties(a=STRING, b=STRING))
     stored = committed(Store(), old, {"a": "1"})
 
@@ -97,7 +97,7 @@ def test_a_change_of_anything_but_schemas_and_fields_concerns_nothing():
     assert repruner(foos(properties(a=STRING)), foos(properties(a=STRING), additionalPrinterColumns=columns)) is None
 
 
-def test_objects_are_reread_at_their_revisions_and_nobody_is_told():
+def test_objects_are_reread_at_their_revisions_without_watch_events():
     store, heard = Store(), []
     old, new = foos(properties(a=STRING)), foos(properties(a=STRING, b={**STRING, "default": "z"}))
     before = committed(store, old, {"a": "1"})

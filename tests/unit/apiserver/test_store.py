@@ -126,7 +126,7 @@ def test_after_compaction_only_the_present_is_known():
     assert names(store.list(THINGS)) == ["a", "b"]
 
 
-def test_listeners_hear_every_change_until_they_stop():
+def test_listeners_get_every_change_until_they_stop():
     store, heard = Store(), []
     stop = store.listen(lambda resource, event: heard.append((resource.plural, event.type)))
 

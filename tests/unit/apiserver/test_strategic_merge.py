@@ -236,9 +236,7 @@ def test_what_a_patch_does_not_touch_is_the_same_object() -> None:
     ],
     ids=str,
 )
-def test_a_patch_that_makes_no_sense_is_refused_in_the_servers_words(
-    patch: Any, code: int, message: str | None
-) -> None:
+def test_an_invalid_patch_is_refused_with_the_message_of_the_server(patch: Any, code: int, message: str | None) -> None:
     with pytest.raises(PatchError) as caught:
         strategic_merge_patch(DEPLOYMENT, LIVE, patch)
     assert caught.value.code == code

@@ -76,7 +76,7 @@ async def test_each_action_goes_to_the_cluster_of_its_object(world, leaf, elsewh
     assert elsewhere.written == ["n1"]
 
 
-async def test_a_deletion_there_is_told_there(world, leaf, elsewhere):
+async def test_a_remote_deletion_is_passed_to_the_remote_cache(world, leaf, elsewhere):
     await leaf.node("n1")
     await world.node("n1")
     outcome = await world.apply(planned((there("a", Verb.DELETE), Write())))
@@ -111,7 +111,7 @@ async def test_without_further_clusters_nothing_is_sent_to_our_own_by_mistake(wo
     assert world.line.count("PATCH") == 0
 
 
-async def test_a_lost_answer_is_settled_by_a_look_at_that_cluster(world, leaf, elsewhere):
+async def test_a_lost_answer_is_confirmed_by_a_get_in_that_cluster(world, leaf, elsewhere):
     await leaf.node("n1")
     leaf.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
     outcome = await world.apply(planned((there("a"), patch())))
@@ -120,7 +120,7 @@ async def test_a_lost_answer_is_settled_by_a_look_at_that_cluster(world, leaf, e
     assert world.line.count("GET") == 0
 
 
-async def test_contact_that_goes_between_two_attempts_ends_the_action(world, leaf, elsewhere):
+async def test_a_connection_lost_between_two_attempts_ends_the_action(world, leaf, elsewhere):
     await leaf.node("n1")
     leaf.line.watch_error["PATCH"] = [NoAnswer(after_sending=False, may_have_run=False)] * 9
     leaf.line.before = lambda _method, _path: setattr(elsewhere, "why", "gone")
@@ -130,7 +130,7 @@ async def test_contact_that_goes_between_two_attempts_ends_the_action(world, lea
     assert leaf.line.count("PATCH") == 1
 
 
-async def test_a_plan_goes_to_no_cluster_that_was_swapped_since_it_was_looked_at(world, leaf, elsewhere):
+async def test_a_plan_is_not_sent_to_a_cluster_that_was_swapped_since_its_snapshot(world, leaf, elsewhere):
     await leaf.node("n1")
     elsewhere.swap(5.0)
     early = await world.apply(planned((there("a"), patch())), seen_at=4.0)
@@ -143,7 +143,7 @@ async def test_a_plan_goes_to_no_cluster_that_was_swapped_since_it_was_looked_at
     assert (await world.apply(planned((there("a"), patch())), seen_at=5.0)).is_complete
 
 
-async def test_nor_does_a_write_that_waits_for_its_turn_meanwhile(world, leaf, elsewhere):
+async def test_a_waiting_write_is_not_sent_to_a_swapped_cluster(world, leaf, elsewhere):
     await leaf.node("n1")
     leaf.line.turn = asyncio.Event()
     plan = planned((there("a"), patch()))

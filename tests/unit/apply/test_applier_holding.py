@@ -21,7 +21,7 @@ def results(outcome):
     return [each.result for each in outcome.results]
 
 
-async def test_nothing_is_sent_by_one_who_may_not_write(world):
+async def test_nothing_is_sent_without_the_right_to_write(world):
     await world.node("n1")
     outcome = await world.apply(planned(step("a"), step("b", "a")), may_write=lambda: False)
     assert results(outcome) == [Result.HELD, Result.HELD]
@@ -59,7 +59,7 @@ async def test_a_write_that_waits_for_its_turn_is_not_sent_when_the_lease_is_los
     assert world.line.sent == []
 
 
-async def test_nor_is_one_whose_plan_is_replaced_meanwhile(world):
+async def test_a_waiting_write_whose_plan_is_replaced_is_not_sent(world):
     await world.node("n1")
     world.line.turn = asyncio.Event()
     fallback_versions = asyncio.ensure_future(world.applier.apply(planned(step("old")), may_write=lambda: True))
@@ -72,7 +72,7 @@ async def test_nor_is_one_whose_plan_is_replaced_meanwhile(world):
     assert world.line.count("PATCH") == 1
 
 
-async def test_a_lease_lost_during_the_look_whether_the_object_is_ours_is_noticed_before_the_write(world):
+async def test_a_lease_lost_during_the_ownership_check_stops_the_write(world):
     leads = True
 
     def lose(_method, _path):
@@ -87,7 +87,7 @@ async def test_a_lease_lost_during_the_look_whether_the_object_is_ours_is_notice
     assert [method for method, _, _ in world.line.sent] == ["GET"]
 
 
-async def test_what_became_of_a_write_is_found_out_by_one_who_has_lost_the_lease_too(world):
+async def test_a_lost_answer_is_confirmed_after_the_lease_is_lost_too(world):
     await world.node("n1")
     leads = True
 

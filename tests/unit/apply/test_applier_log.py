@@ -20,7 +20,7 @@ def acting(monkeypatch):
         yield lambda: [line["object"] for line in lines if line["event"] == "action sent"]
 
 
-async def test_what_is_sent_is_said_once_however_often_it_is_tried(world, acting):
+async def test_a_write_is_logged_once_however_often_it_is_retried(world, acting):
     await world.node("n1")
     world.line.watch_error["PATCH"] = [status(500, "InternalError")]
 
@@ -29,7 +29,7 @@ async def test_what_is_sent_is_said_once_however_often_it_is_tried(world, acting
     assert acting() == ["Node n1"]
 
 
-async def test_what_is_held_is_not_said_to_be_done(world, acting):
+async def test_a_held_action_is_not_logged_as_done(world, acting):
     await world.node("n1")
 
     await world.apply(planned((action("n1"), patch())), may_write=lambda: False)

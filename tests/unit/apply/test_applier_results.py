@@ -66,7 +66,7 @@ async def test_a_policys_denial_names_the_policy(world):
     assert world.line.count("POST") == 1
 
 
-async def test_what_admission_refused_can_be_told_as_a_plan_tells_it(world):
+async def test_an_admission_denial_has_the_text_of_the_plan(world):
     await world.policy("no-blue", "!('blue' in object.data)", "blue is out")
     refused = action("a", Verb.CREATE, config_ref("c")), Write(body={"data": {"blue": "1"}})
     free = action("b", Verb.CREATE, config_ref("d")), Write(body={"data": {"red": "1"}})
@@ -86,7 +86,7 @@ async def test_a_webhooks_denial_is_one_whatever_its_code(world, code):
     assert world.line.count("PATCH") == 1
 
 
-async def test_an_invalid_object_fails_with_the_servers_words(world):
+async def test_an_invalid_object_fails_with_the_message_of_the_server(world):
     await world.node("n1")
     write = patch({"metadata": {"labels": {"a": "not valid!"}}})
     result = only(await world.apply(planned((action("n1"), write))))

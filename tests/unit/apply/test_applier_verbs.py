@@ -124,7 +124,7 @@ async def test_another_field_manager_may_be_named(world):
     assert result.answer["metadata"]["managedFields"][0]["manager"] == "someone"
 
 
-async def test_a_deleted_object_is_gone_and_told_so(world):
+async def test_a_deleted_object_is_gone_and_passed_to_the_cache(world):
     made = await world.config("c")
     ref = config_ref("c", uid=made["metadata"]["uid"])
     result = only(await world.apply(planned((action("a", Verb.DELETE, ref), Write()))))
@@ -134,7 +134,7 @@ async def test_a_deleted_object_is_gone_and_told_so(world):
         await world.client.get(CONFIG_MAPS, "c", "default")
 
 
-async def test_an_object_that_lives_on_for_its_finalizers_is_told_as_written(world):
+async def test_an_object_held_by_finalizers_is_passed_to_the_cache_as_written(world):
     finalizer = {"name": "c", "namespace": "default", "finalizers": ["example.com/x"]}
     await world.client.create(CONFIG_MAPS, {"metadata": finalizer})
     await world.apply(planned((action("a", Verb.DELETE, config_ref("c")), Write())))
@@ -142,7 +142,7 @@ async def test_an_object_that_lives_on_for_its_finalizers_is_told_as_written(wor
     assert world.written[0]["metadata"]["deletionTimestamp"]
 
 
-async def test_a_namespace_that_is_being_emptied_is_told_as_written(world):
+async def test_a_terminating_namespace_is_passed_to_the_cache_as_written(world):
     await world.client.create(NAMESPACES, {"metadata": {"name": "crowd"}})
     ref = ObjectRef(api_version="v1", kind="Namespace", name="crowd")
     await world.apply(planned((action("a", Verb.DELETE, ref), Write())))
@@ -171,7 +171,7 @@ async def test_a_pod_that_is_gone_needs_no_eviction(world):
     assert result.result is Result.DONE
 
 
-async def test_a_rehearsal_asks_the_server_and_changes_nothing(world):
+async def test_a_dry_run_asks_the_server_and_changes_nothing(world):
     await world.node("n1")
     create = action("c", Verb.CREATE, config_ref("c")), Write(body={"data": {"a": "1"}})
     outcome = await world.apply(planned((action("n1"), patch()), create), dry_run=True, may_write=lambda: False)

@@ -61,7 +61,7 @@ async def test_an_event_says_what_happened_to_what_and_who_says_so(world):
     assert "series" not in event
 
 
-async def test_an_event_stands_in_the_namespace_of_its_object(world):
+async def test_an_event_is_in_the_namespace_of_its_object(world):
     recorder = recorder_of(world)
     recorder.record(Told(config_ref("c", "kube-system")))
     await recorder.drain()
@@ -111,7 +111,7 @@ async def test_a_burst_is_written_in_few_requests(world):
     assert world.line.count("POST") == 1
 
 
-async def test_an_event_that_the_server_has_forgotten_is_made_anew(world):
+async def test_an_event_that_the_server_has_forgotten_is_recreated(world):
     recorder = recorder_of(world)
     async with running(recorder):
         recorder.record(Told())
@@ -124,7 +124,7 @@ async def test_an_event_that_the_server_has_forgotten_is_made_anew(world):
     assert second["series"]["count"] == 2
 
 
-async def test_a_server_in_trouble_is_asked_again(world):
+async def test_a_server_error_is_retried(world):
     recorder = recorder_of(world)
     world.line.watch_error["POST"] = [status(503), NoAnswer(after_sending=True)]
     async with running(recorder):
@@ -198,27 +198,27 @@ SHORT = Event(REF, "Warning", "Short", "two are missing", is_standing=True)
 SHORTER = Event(REF, "Warning", "Short", "three are missing", is_standing=True)
 
 
-def test_what_stands_is_told_once_however_often_it_is_said():
+def test_a_standing_event_is_recorded_once_however_often_it_is_reported():
     standing = StandingEvents()
     assert standing.new("a", [SHORT]) == [SHORT]
     assert standing.new("a", [SHORT]) == []
 
 
-def test_what_stands_otherwise_is_told_again():
+def test_a_changed_standing_event_is_recorded_again():
     standing = StandingEvents()
     standing.new("a", [SHORT])
     assert standing.new("a", [SHORTER]) == [SHORTER]
     assert standing.new("a", [SHORT]) == [SHORT]
 
 
-def test_what_ended_and_comes_back_is_told_again():
+def test_a_standing_event_that_ended_and_returns_is_recorded_again():
     standing = StandingEvents()
     standing.new("a", [SHORT])
     assert standing.new("a", []) == []
     assert standing.new("a", [SHORT]) == [SHORT]
 
 
-def test_keys_stand_each_for_themselves_and_are_forgotten():
+def test_standing_events_are_kept_by_key_and_forgotten_with_it():
     standing = StandingEvents()
     standing.new("a", [SHORT])
     assert standing.new("b", [SHORT]) == [SHORT]

@@ -197,7 +197,7 @@ async def test_a_status_whose_answer_was_lost_is_not_written_twice(world):
     assert (result.result, result.requests) == (Result.DONE, 1)
 
 
-async def test_trouble_is_waited_out(world):
+async def test_server_errors_are_retried(world):
     made = await world.node("n1")
     world.line.watch_error["PATCH"] = [status(429, retry_after=2), status(500)]
     assert (await write(world, wanted(), made)).result is Result.DONE
@@ -227,7 +227,7 @@ async def test_who_may_not_write_writes_no_status(world):
     assert (result.result, result.requests) == (Result.HELD, 0)
 
 
-async def test_a_denial_is_told_as_one(world):
+async def test_a_denial_is_reported_as_one(world):
     made = await world.node("n1")
     world.line.watch_error["PATCH"] = [status(403, message='admission webhook "guard" denied the request: no')]
     assert (await write(world, wanted(), made)).result is Result.DENIED
@@ -277,7 +277,7 @@ async def test_an_object_that_is_gone_is_not_taken_for_one_without_the_subresour
     assert [path for method, path, _ in world.line.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
 
 
-async def test_nor_is_one_that_has_been_made_anew_by_then(world):
+async def test_a_recreated_object_is_not_taken_for_one_without_the_subresource(world):
     made = await world.node("n1")
     statuses = writer(world)
     world.line.watch_error["PATCH"] = [status(404, "NotFound")]

@@ -21,7 +21,7 @@ def recorder(name: str, log: list[str], *values: float) -> Contestant:
     return Contestant(name, run)
 
 
-def test_contestants_take_turns_in_alternating_order():
+def test_contestants_run_in_alternating_order():
     log: list[str] = []
 
     compare("x", [recorder("a", log, *range(9)), recorder("b", log, *range(9))], rounds=3, log=silent)

@@ -31,7 +31,7 @@ def test_how_they_are_reached_is_taken_over(tmp_path):
         (":9443", "https://a", "b/c", "--webhook-url and --webhook-service: give only one of them"),
     ],
 )
-def test_what_cannot_work_is_said_at_once(bind, url, service, message):
+def test_options_that_cannot_work_are_refused_at_once(bind, url, service, message):
     with pytest.raises(Failure) as failed:
         parse_webhooks(bind, url, service, None)
 

@@ -15,7 +15,7 @@ def test_where_nobody_runs_anything_it_says_what_to_do():
     assert "  no operator runs on this cluster: install the chart, or start nodeyard run" in told
 
 
-def test_held_plans_are_told_with_what_they_disrupt():
+def test_held_plans_are_listed_with_what_they_disrupt():
     held = HeldPlan(id="abc", key="tenants", nodes=1, actions=1, disrupts="1 Namespace")
     told = Publication(version="1", held=(held,), held_count=1)
     process = OperatorProcess("affinity", "a", NOW, told, held=(held,), held_count=1)

@@ -89,7 +89,7 @@ async def test_list_reads_all_pages_of_one_state():
     assert [sent[2] for sent in recorder.sent] == [selectors, {**selectors, "continue": "tok"}]
 
 
-async def test_list_begins_anew_without_pages_when_they_expired():
+async def test_a_list_restarts_without_pages_when_they_expired():
     first = {"metadata": {"resourceVersion": "9", "continue": "tok"}, "items": [{"a": 1}]}
     whole = {"metadata": {"resourceVersion": "12"}, "items": [{"a": 1}, {"a": 2}]}
     recorder = Recorder(first, status(410, "Expired"), whole)
@@ -106,7 +106,7 @@ async def test_create_takes_the_namespace_from_the_object():
     assert recorder.last == ("POST", path, STRICT, JSON, lease, True)
 
 
-async def test_every_write_can_be_a_rehearsal():
+async def test_every_write_can_be_a_dry_run():
     recorder = Recorder()
     client = Client(recorder, field_manager="me")
     await client.create(NODES, {"metadata": {"name": "n"}}, dry_run=True)
@@ -178,7 +178,7 @@ async def test_a_part_of_an_object_is_created_under_it():
     assert recorder.last[:2] == ("POST", "/api/v1/namespaces/ns/pods/p/binding")
 
 
-async def test_warnings_are_told_in_plain_text():
+async def test_warnings_are_decoded_to_plain_text():
     heard = []
     answer = Response(200, {}, b"{}", ('299 - "unknown field \\"spec.x\\""', "strange"))
     await Client(Recorder(answer), on_warning=heard.append).create(NODES, {"metadata": {"name": "n"}})
@@ -243,7 +243,7 @@ async def test_an_error_event_ends_the_watch_with_its_error():
 
 
 @pytest.mark.parametrize("end", [b'{"type":"ADDED","obj', b"not json\n"], ids=["torn", "no json"])
-async def test_a_torn_stream_is_the_transports_fault(end):
+async def test_a_broken_stream_is_an_error_of_the_transport(end):
     with pytest.raises(TransportError):
         await watched(Recorder(chunks=[line("ADDED", {}), end]))
 
@@ -253,7 +253,7 @@ async def test_a_torn_stream_is_the_transports_fault(end):
     [(200, "watch of pods: a line is larger than 16 MiB"), (500, "watch of pods: the response is larger than 16 MiB")],
     ids=["an event", "a refusal"],
 )
-async def test_what_has_no_end_in_a_watch_is_given_up(status, says):
+async def test_an_endless_line_in_a_watch_is_given_up(status, says):
     with pytest.raises(TransportError, match=f"^{says}$"):
         await watched(Recorder(chunks=[b"x" * (1 << 20)] * 20, status=status))
 

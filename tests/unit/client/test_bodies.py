@@ -37,7 +37,7 @@ def test_a_line_without_an_end_is_given_up():
         fed(LineFramer(), b"x" * (1 << 20), 17)
 
 
-def test_so_is_one_that_begins_after_another():
+def test_an_endless_line_after_another_is_given_up():
     framer = LineFramer(1 << 20)
     with pytest.raises(TooLarge, match="a line is larger than 1 MiB"):
         framer.feed(b"a\n" + b"x" * (1 << 20))

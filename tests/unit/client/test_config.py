@@ -33,7 +33,7 @@ def test_outside_a_cluster_the_error_says_what_to_do(account):
         load_in_cluster({}, account)
 
 
-def test_a_pod_without_a_token_is_told_why(tmp_path):
+def test_a_pod_without_a_token_gets_the_reason(tmp_path):
     assert not is_in_cluster(ENV, tmp_path)
     with pytest.raises(ConfigError, match="automountServiceAccountToken"):
         load_in_cluster(ENV, tmp_path)

@@ -147,6 +147,6 @@ def test_an_event_of_an_unknown_type_is_no_event(type):
         EventDecoder(View).decode(line)
 
 
-def test_a_torn_line_is_no_event():
+def test_a_truncated_line_is_no_event():
     with pytest.raises(msgspec.DecodeError):
         EventDecoder(View).decode(b'{"type":"ADDED","object":{"metada')

@@ -41,7 +41,7 @@ def test_code_and_reason_choose_the_exception(code, reason, kind):
     assert (error.code, error.reason, error.message, str(error)) == (code, reason, "why", "why")
 
 
-def test_a_refusal_in_a_namespace_that_is_being_deleted_is_told_by_its_cause_and_not_by_its_words():
+def test_a_refusal_in_a_namespace_that_is_being_deleted_is_recognised_by_its_cause_and_not_by_its_message():
     words = 'events "e" is forbidden: unable to create new content in namespace n because it is being terminated'
     cause = {"reason": "NamespaceTerminating", "field": "metadata.namespace"}
     assert type(answer(403, "Forbidden", words)) is errors.Forbidden
@@ -53,7 +53,7 @@ def test_already_exists_is_a_conflict_too():
     assert isinstance(answer(409, "AlreadyExists"), errors.Conflict)
 
 
-def test_a_webhooks_denial_is_told_by_its_words_whatever_the_code():
+def test_a_webhooks_denial_is_recognised_by_its_message_whatever_the_code():
     text = 'admission webhook "pods.example.com" denied the request: not on this node'
     for code in (400, 403, 422):
         error = answer(code, "Forbidden", text)
@@ -89,11 +89,11 @@ def test_an_error_that_quotes_a_denial_is_none(quoted):
         "forbidden: ValidatingAdmissionPolicy 'one-zone' with binding 'b' denied request: no",
     ],
 )
-def test_a_policys_denial_is_told_of_an_object_without_a_name_too(text):
+def test_a_policys_denial_is_recognised_for_an_object_without_a_name_too(text):
     assert answer(403, "Forbidden", text).denied_by == "one-zone"
 
 
-def test_a_webhook_that_cannot_be_called_is_the_servers_trouble():
+def test_a_webhook_that_cannot_be_called_is_a_server_error():
     text = 'Internal error occurred: failed calling webhook "pods.example.com": connection refused'
     assert type(answer(500, "InternalError", text)) is errors.ServerError
 
@@ -106,7 +106,7 @@ def test_causes_are_kept():
     assert error.has_cause("FieldValueRequired")
 
 
-def test_a_budget_is_told_from_flow_control():
+def test_a_budget_is_distinguished_from_flow_control():
     budget = answer(429, "TooManyRequests", "x", {"causes": [{"reason": "DisruptionBudget", "message": "needs 1"}]})
     assert budget.is_budget
     assert not answer(429, "TooManyRequests", "slow down").is_budget
@@ -131,7 +131,7 @@ def test_a_body_that_is_nested_too_deeply_is_quoted():
     assert error_from_answer(500, {}, f'{{"x":{nested(5_000)}}}'.encode()).message.startswith('{"x":{"a":')
 
 
-def test_an_empty_body_still_has_words():
+def test_an_empty_body_still_has_a_message():
     assert error_from_answer(404, {}, b"").message == "the server answered 404 Not Found"
 
 

@@ -209,7 +209,7 @@ async def test_no_server_means_the_request_did_not_run():
     assert caught.value.may_have_run is False
 
 
-async def test_a_server_that_cannot_be_reached_is_told_of_in_the_same_words_each_time():
+async def test_an_unreachable_server_gives_the_same_error_each_time():
     """Conditions quote them, and each attempt has connections of its own."""
     said = set()
     for _ in range(3):
@@ -287,14 +287,14 @@ async def test_a_request_that_may_not_be_sent_any_more_when_its_turn_comes_is_no
     assert asked == ["/slow", "/next"]
 
 
-async def test_nor_is_it_sent_again_with_fresh_credentials_after_a_401():
+async def test_a_request_that_may_not_be_sent_any_more_is_not_repeated_after_a_401():
     async with refused() as (transport, asked):
         with pytest.raises(Withheld):
             await transport.send(Request("DELETE", "/x", hold=lambda: "the lease is lost" if asked else ""))
     assert len(asked) == 1
 
 
-async def test_nor_is_it_handed_to_a_proxy():
+async def test_a_request_that_may_not_be_sent_any_more_is_not_handed_to_a_proxy():
     async def handler(request):
         raise AssertionError("it was sent")
 
@@ -338,7 +338,7 @@ async def test_a_stream_is_read_as_it_comes():
         assert [chunk async for chunk in chunks] == [b"two"]
 
 
-async def test_a_silent_stream_is_found_out():
+async def test_a_silent_stream_is_detected():
     async def handler(request):
         response = web.StreamResponse()
         await response.prepare(request)
@@ -465,14 +465,14 @@ async def who(request):
     return web.Response(text=dict(pair[0] for pair in peer["subject"])["commonName"] if peer else "nobody")
 
 
-async def test_a_trusted_server_is_told_who_we_are(tls):
+async def test_a_trusted_server_gets_our_credentials(tls):
     async with serving(who, tls.server_context("127.0.0.1")) as server:
         config = Config(server, authority=tls.authority, credentials=tls.credentials())
         async with connected(config) as transport:
             assert (await transport.send(Request("GET", "/"))).body == b"me"
 
 
-async def test_an_untrusted_server_is_not_spoken_to(tls):
+async def test_an_untrusted_server_gets_no_request(tls):
     async with serving(who, tls.server_context("127.0.0.1")) as server:
         stranger = Material(trustme.CA().cert_pem.bytes())
         async with connected(Config(server, authority=stranger)) as transport:

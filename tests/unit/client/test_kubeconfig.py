@@ -79,7 +79,7 @@ def test_skipping_verification_and_a_ca_contradict_each_other(tmp_path):
         load(tmp_path, kubeconfig({"insecure-skip-tls-verify": True, "certificate-authority-data": b64(PEM)}))
 
 
-def test_a_socks_proxy_is_refused_in_words(tmp_path):
+def test_a_socks_proxy_is_refused_with_the_reason(tmp_path):
     with pytest.raises(ConfigError, match='cluster c: proxy-url: "socks5://p" is not supported'):
         load(tmp_path, kubeconfig({"proxy-url": "socks5://p"}))
 
@@ -113,7 +113,7 @@ EXEC = {
 }
 
 
-def test_an_exec_plugin_is_told_about_the_cluster(tmp_path):
+def test_an_exec_plugin_gets_the_cluster(tmp_path):
     config = load(tmp_path, kubeconfig({"certificate-authority-data": b64(PEM)}, {"exec": EXEC}))
     plugin = config.credentials.plugin
     assert (plugin.command, plugin.args, plugin.env) == ("get-token", ("--cluster", "c"), (("REGION", "eu"),))
@@ -311,7 +311,7 @@ def test_a_restricted_kubeconfig_with_embedded_data_is_fine():
     assert config.source == "Secret a/b, context here"
 
 
-def test_a_restricted_kubeconfig_may_not_be_a_bomb():
+def test_a_restricted_kubeconfig_may_not_expand_yaml_aliases():
     with pytest.raises(ConfigError, match="aliases"):
         parse_kubeconfig(b"a: &a [x]\nb: [*a, *a]\n", source="Secret a/b")
     with pytest.raises(ConfigError, match="larger than"):

@@ -61,14 +61,14 @@ def test_each_server_has_a_line_of_its_own(said):
     assert ["10.0.0.1" in line["reason"] for line in said.lines] == [True, False]
 
 
-def test_after_a_recovery_the_next_outage_is_told_at_once(said):
+def test_after_a_recovery_the_next_outage_is_logged_at_once(said):
     said.tell(refused())
     said.outages.reset()
     said.tell(refused())
     assert len(said.lines) == 2
 
 
-def test_what_concerns_one_watch_is_told_of_it_alone_and_again_when_it_changes(said):
+def test_an_error_of_one_watch_is_logged_for_it_alone_and_again_when_it_changes(said):
     trouble = ServerError(Status(code=500, message="etcd is away"))
     for subject in ("nodes", "pods", "nodes"):
         said.tell(trouble, subject)

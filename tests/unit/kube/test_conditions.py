@@ -18,7 +18,7 @@ def ready(status="True", **fields):
     return Condition(type="Ready", status=status, **{"observed_generation": 2, **fields})
 
 
-def test_a_new_condition_stands_at_the_end_since_now():
+def test_a_new_condition_is_appended_with_the_current_time():
     assert with_condition((OTHER,), ready(), NOW) == (OTHER, ready(last_transition_time=NOW))
 
 
@@ -42,7 +42,7 @@ def test_setting_what_is_there_gives_back_the_same_tuple():
     assert with_condition(BOTH, ready(reason="Fine", message="all is"), NOW) is BOTH
 
 
-def test_news_of_an_older_generation_changes_nothing():
+def test_a_condition_of_an_older_generation_changes_nothing():
     assert with_condition(BOTH, ready("False", observed_generation=1), NOW) is BOTH
 
 

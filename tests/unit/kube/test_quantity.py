@@ -45,7 +45,7 @@ def test_text_that_looks_canonical_to_the_server_is_kept(written: str) -> None:
 
 
 @pytest.mark.parametrize(("written", "reason"), MALFORMED.items())
-def test_a_malformed_quantity_is_refused_in_the_servers_words(written: str, reason: str) -> None:
+def test_a_malformed_quantity_is_refused_with_the_message_of_the_server(written: str, reason: str) -> None:
     with pytest.raises(QuantityError, match=reason):
         parse(written)
 

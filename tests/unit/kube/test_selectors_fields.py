@@ -49,7 +49,7 @@ def test_an_exact_value_can_be_read_for_an_index():
         ("metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
     ],
 )
-def test_nonsense_is_refused_in_the_words_of_the_server(text, message):
+def test_an_invalid_selector_is_refused_with_the_message_of_the_server(text, message):
     with pytest.raises(SelectorError) as refused:
         parse_fields(text)
     assert str(refused.value) == message

@@ -75,7 +75,7 @@ def test_a_selector_that_does_not_hold_does_not_match(text):
 
 
 @pytest.mark.parametrize("keyword", ["in", "notin"])
-def test_the_words_of_operators_are_also_keys_and_values(keyword):
+def test_names_of_operators_are_also_keys_and_values(keyword):
     assert parse_labels(f"{keyword}={keyword}").matches({keyword: keyword})
 
 
@@ -123,7 +123,7 @@ def test_a_label_too_large_for_64_bits_is_no_number():
         ),
     ],
 )
-def test_nonsense_is_refused_in_the_words_of_the_server(text, message):
+def test_an_invalid_selector_is_refused_with_the_message_of_the_server(text, message):
     with pytest.raises(SelectorError) as refused:
         parse_labels(text)
     assert str(refused.value) == message

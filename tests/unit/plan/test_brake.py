@@ -137,7 +137,7 @@ def test_what_is_granted_is_not_counted_nor_held_again():
     assert now.blocked[0].facts.nodes == 3
 
 
-def test_an_approval_of_an_undertaking_is_for_what_is_left_of_it_and_for_no_other():
+def test_an_approval_of_a_group_is_for_what_is_left_of_it_and_for_no_other():
     def steps(undertaking, *names):
         return [disruptive(name, approval_group=undertaking) for name in names]
 
@@ -149,7 +149,7 @@ def test_an_approval_of_an_undertaking_is_for_what_is_left_of_it_and_for_no_othe
     assert brake(plan(*more), SMALL, managed=4, approved=[first.id]).held is not None
 
 
-def test_an_approval_of_several_undertakings_is_for_each_of_them():
+def test_an_approval_of_several_groups_is_for_each_of_them():
     u, v = ([disruptive(f"{name}{number}", approval_group=name) for number in range(3)] for name in "uv")
     both = brake(plan(*u, *v), SMALL, managed=6).held
     assert brake(plan(*v), SMALL, managed=6, approved=[both.id]).held is None
@@ -158,7 +158,7 @@ def test_an_approval_of_several_undertakings_is_for_each_of_them():
     assert ids(held.actions) == ids(THREE)
 
 
-def test_what_an_approval_lets_go_does_not_wait_for_what_came_to_it_since():
+def test_approved_actions_do_not_wait_for_later_additions_to_their_group():
     u, v = ([disruptive(f"{name}{number}", approval_group=name) for number in range(3)] for name in "uv")
     first = brake(plan(*u), SMALL, managed=6).held
     now, held = brake(plan(*u, *v), SMALL, managed=6, approved=[first.id])
@@ -169,7 +169,7 @@ def test_what_an_approval_lets_go_does_not_wait_for_what_came_to_it_since():
 SHARED = disruptive("n1", approval_group="remove 7", group_nodes=3)
 
 
-def test_an_undertaking_of_many_plans_is_judged_by_all_its_nodes_and_approved_once():
+def test_a_group_of_many_plans_is_counted_by_all_its_nodes_and_approved_once():
     first, second = plan(SHARED, key="a"), plan(disruptive("n2", approval_group="remove 7", group_nodes=3), key="b")
     held = brake(first, SMALL, managed=10).held
     assert brake(second, SMALL, managed=10).held.id == held.id
@@ -177,7 +177,7 @@ def test_an_undertaking_of_many_plans_is_judged_by_all_its_nodes_and_approved_on
     assert brake(first, SMALL, managed=40) == (first, None)
 
 
-def test_an_undertaking_of_many_plans_does_not_hold_what_is_of_the_plan_alone():
+def test_a_group_of_many_plans_does_not_hold_other_actions_of_the_plan():
     alone = disruptive("n9")
     now, held = brake(plan(SHARED, alone), SMALL, managed=10)
     assert ids(now.actions) == ids([alone])

@@ -19,7 +19,7 @@ def answer(rule="Reconciled", **known):
     return compose("spares", decision(rule), fine=FINE, **known)
 
 
-def test_without_trouble_the_rule_is_the_answer():
+def test_without_a_fault_the_rule_is_the_answer():
     told = answer(conditions=[condition("Ready", "True", "Reconciled")])
     assert told.reasons == ("Reconciled",)
     assert "Reconciled: it is reconciled" in render_answers([told])
@@ -34,11 +34,11 @@ def test_a_condition_that_is_not_met_takes_the_place_of_a_rule_that_says_fine(st
     assert "Reconciled" not in text
 
 
-def test_a_rule_that_tells_of_something_else_stands_beside_the_condition():
+def test_a_rule_about_something_else_is_shown_beside_the_condition():
     assert answer("ChosenByNode", conditions=[condition("Ready", "False")]).reasons == ("Broken", "ChosenByNode")
 
 
-def test_a_condition_with_the_reason_of_the_rule_is_not_told_twice():
+def test_a_condition_with_the_reason_of_the_rule_is_not_repeated():
     assert answer("Broken", conditions=[condition("Ready", "False")]).reasons == ("Broken",)
 
 
@@ -50,7 +50,7 @@ def test_a_held_plan_comes_first_and_once():
     assert "nodeyard approve 0123456789ab" in render_answers([told])
 
 
-def test_what_nobody_runs_is_not_fine():
+def test_without_a_running_operator_nothing_is_fine():
     told = answer(is_served=False)
     assert told.reasons == ("NotServed",)
     assert "no operator runs spares" in render_answers([told])

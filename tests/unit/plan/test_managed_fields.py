@@ -73,7 +73,7 @@ def test_a_subresource_entry_is_not_the_objects_own():
     assert owners(live, "spec", "replicas") == {"us"}
 
 
-def test_ownership_of_a_field_is_told_by_path():
+def test_ownership_of_a_field_is_found_by_path():
     live = obj(entry("us", {"f:spec": {"f:replicas": {}}}), entry("them", {"f:spec": {}}))
     assert owns(live, "us", "spec", "replicas")
     assert not owns(live, "them", "spec", "replicas")
@@ -98,7 +98,7 @@ def moved(fields, *entries, **content):
     return obj(entry("mover", fields, operation="Update"), *entries, **content)
 
 
-def test_what_a_mover_wrote_and_we_say_becomes_ours_and_the_rest_stays_its_own():
+def test_fields_that_clusterctl_moved_and_we_apply_become_ours_and_the_rest_stays():
     live = moved({"f:spec": {"f:a": {}, "f:theirs": {}}}, spec={"a": 1, "theirs": 2})
 
     fields = transfer_fields(live, {"spec": {"a": 1}}, "us", "mover")
@@ -118,7 +118,7 @@ def test_what_is_ours_already_is_joined_and_others_are_not_touched():
     assert fields == [entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}), other]
 
 
-def test_a_map_is_nobodys_when_all_in_it_is_ours_and_an_item_goes_with_what_is_said_of_it():
+def test_a_map_has_no_other_owner_when_all_in_it_is_ours_and_an_item_is_removed_with_its_fields():
     item = {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:value": {}}}
     live = moved({"f:spec": {".": {}, "f:args": item}}, spec={"args": [{"name": "x", "value": "1"}]})
 

@@ -20,7 +20,7 @@ def test_a_mapping_that_was_read_does_not_change():
         read["c"] = 3
 
 
-async def test_whoever_listens_hears_of_what_is_new_other_or_gone_and_of_nothing_else():
+async def test_listeners_get_added_changed_and_removed_entries_and_nothing_else():
     inputs = LoopInputs()
     with inputs.listening() as changed:
         for change, is_heard in (

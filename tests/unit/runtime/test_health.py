@@ -38,7 +38,7 @@ async def test_what_is_wrong_is_named_and_fails_readiness_alone(listener):
     assert (await get(listener, "/healthz"))[0] == 200
 
 
-async def test_what_only_tells_is_told_and_fails_nothing(listener):
+async def test_an_informational_check_is_listed_and_fails_nothing(listener):
     listener.faults["webhooks"] = "no new certificate"
     told = "[+] synced: ok\n[+] watches: ok\n[!] webhooks: no new certificate\n"
     assert await get(listener, "/readyz") == (200, told)

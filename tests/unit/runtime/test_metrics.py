@@ -144,7 +144,7 @@ async def test_a_write_that_is_held_back_for_a_moment_goes_on_waiting(latency, c
     assert latency.waited("a") == 1
 
 
-async def test_what_a_plan_wants_to_look_at_much_later_is_no_lag(latency, clock):
+async def test_a_far_wake_up_is_no_latency(latency, clock):
     latency.mark("a")
     latency.begin("a")
     latency.end("a", ReconcileResult(Ending.SETTLED, requeue_after=60.0))

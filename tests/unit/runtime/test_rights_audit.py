@@ -69,7 +69,7 @@ def test_what_is_asked_for_rests_on_the_narrowest_right(audit):
         ("GET", "/api/v1/nodes", "list nodes"),
     ],
 )
-def test_what_no_right_covers_is_told(audit, method, path, right):
+def test_a_request_that_no_right_covers_is_reported(audit, method, path, right):
     ask(audit, method, path)
     assert audit.beyond() == {right}
 

@@ -51,7 +51,7 @@ def test_too_many_machines_go():
     assert next_step(control_plane(1), [machine(name) for name in names]) == Step(delete=names[1])
 
 
-def test_the_version_told_is_the_lowest_and_counts_are_of_all_machines():
+def test_the_reported_version_is_the_lowest_and_counts_are_of_all_machines():
     plane = control_plane(1, "v1.36.0")
     (new,) = machine_names(plane)
     told, seen = status(plane, [machine("old", "v1.9.0"), machine(new, "v1.36.0")], is_initialized=True)

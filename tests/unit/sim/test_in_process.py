@@ -61,7 +61,7 @@ async def ticking(clock, *pauses):
         yield str(number).encode()
 
 
-async def test_a_stream_that_keeps_speaking_goes_on():
+async def test_a_stream_with_data_goes_on():
     clock = VirtualClock()
     async with transport(Answer(stream=ticking(clock, 50, 50, 50)), clock).stream(
         Request("GET", "/w", idle_timeout=60)
@@ -71,7 +71,7 @@ async def test_a_stream_that_keeps_speaking_goes_on():
         assert await reading == [b"0", b"1", b"2"]
 
 
-async def test_a_stream_that_falls_silent_is_found_out_in_virtual_time():
+async def test_a_stream_without_data_is_detected_in_virtual_time():
     clock = VirtualClock()
     async with transport(Answer(stream=ticking(clock, 50, 500)), clock).stream(
         Request("GET", "/w", idle_timeout=60)

@@ -57,7 +57,7 @@ def test_a_pod_seen_before_its_node_counts_all_the_same(scheduler):
     assert scheduler.choose(pod()) is None
 
 
-def test_taints_keep_off_whom_they_are_not_tolerated_by(scheduler):
+def test_taints_keep_off_pods_that_do_not_tolerate_them(scheduler):
     add(scheduler, "a", taints=[{"key": "gpu", "effect": "NoSchedule"}])
     assert scheduler.choose(pod()) is None
     assert scheduler.choose(pod(tolerations=[{"key": "gpu", "operator": "Exists"}])) == "a"

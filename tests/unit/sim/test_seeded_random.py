@@ -3,14 +3,14 @@
 from nodeyard.sim.seeded_random import SeededRandom
 
 
-def test_the_same_seed_gives_the_same_fate_in_any_order():
+def test_the_same_seed_gives_the_same_values_in_any_order():
     one, other = SeededRandom(7), SeededRandom(7)
     first = [one.random("delay", name) for name in "abc"]
     second = [other.random("delay", name) for name in "cba"]
     assert first == second[::-1]
 
 
-def test_another_seed_gives_another_fate():
+def test_another_seed_gives_other_values():
     assert SeededRandom(7).random("delay", "a") != SeededRandom(8).random("delay", "a")
 
 

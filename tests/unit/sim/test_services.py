@@ -148,7 +148,7 @@ async def test_when_all_is_deployed_nothing_more_is_written(stage):
     assert stage.world.engine.is_settled
 
 
-async def test_any_other_kind_is_played_by_its_name():
+async def test_any_other_kind_is_simulated_by_its_name():
     async with staged(WIDGETS, stages=(), services=[Kind("example.dev/v1", "Widget")]) as stage:
         await stage.make(WIDGETS, **{HASH: "h1"})
         await stage.clock.advance(10)

@@ -67,7 +67,7 @@ def test_without_any_the_error_is_one_line(bin_folder: Path, said: list[str], mo
     ],
     ids=["no network", "complaint", "answered error", "silence"],
 )
-def test_a_failure_is_told_in_one_line(bin_folder: Path, script: str, reason: str) -> None:
+def test_a_failure_is_reported_in_one_line(bin_folder: Path, script: str, reason: str) -> None:
     go = Go(go_that(bin_folder, script), "v1.26.8", "PATH")
     with pytest.raises(GoError) as raised:
         go.run("mod", "download", "-json", "a@v1", folder=bin_folder)

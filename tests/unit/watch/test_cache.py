@@ -59,7 +59,7 @@ def test_the_same_tuple_is_handed_out_until_something_changes(cache):
     assert first[0].metadata.resource_version == "1"
 
 
-def test_listeners_hear_what_was_and_what_is(cache, seen):
+def test_listeners_get_the_old_and_the_new_object(cache, seen):
     one, two = node("a", 1), node("a", 2)
     cache.deliver(one)
     cache.deliver(two)
@@ -67,7 +67,7 @@ def test_listeners_hear_what_was_and_what_is(cache, seen):
     assert seen == [(None, one), (one, two), (two, None)]
 
 
-def test_a_relist_replaces_and_tells_the_difference(cache, seen):
+def test_a_relist_replaces_and_delivers_the_difference(cache, seen):
     for name in ("stays", "goes", "moves"):
         cache.deliver(node(name, 1))
     seen.clear()
@@ -81,7 +81,7 @@ def test_a_relist_replaces_and_tells_the_difference(cache, seen):
     assert cache.version == "9"
 
 
-def test_an_object_made_anew_under_its_old_name_is_a_change(cache, seen):
+def test_a_recreated_object_is_a_change(cache, seen):
     cache.deliver(node("a", 1, uid="first"))
     cache.replace([node("a", 1, uid="second")], "9")
     assert [new.metadata.uid for _, new in seen] == ["first", "second"]
@@ -153,7 +153,7 @@ def test_plain_dicts_are_kept_as_well():
     assert cache.get(("n", "a"))["metadata"]["name"] == "a"
 
 
-def test_a_cache_nobody_feeds_any_more_is_empty_and_says_so(cache, seen):
+def test_a_cache_without_a_reflector_is_empty_and_says_so(cache, seen):
     cache.deliver(node("a", 1))
     cache.wrote(node("b", 2), deadline=9)
     cache.clear()
@@ -161,7 +161,7 @@ def test_a_cache_nobody_feeds_any_more_is_empty_and_says_so(cache, seen):
     assert [new for _, new in seen[-2:]] == [None, None]
 
 
-def test_whoever_asks_is_told_when_what_is_not_understood_comes_changes_or_goes(cache):
+def test_listeners_get_added_changed_and_removed_undecodable_objects(cache):
     told = []
     cache.listen_malformed(lambda: told.append(sorted(cache.undecodable)))
     cache.reject(malformed("a", 2))

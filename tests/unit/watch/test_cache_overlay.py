@@ -35,7 +35,7 @@ def test_what_we_wrote_is_seen_at_once_also_in_indexes(cache):
     assert cache.unconfirmed == 1
 
 
-def test_older_news_does_not_undo_it(cache):
+def test_an_older_event_does_not_undo_it(cache):
     cache.wrote(node("a", 8), LATER)
     cache.deliver(node("a", 7))
     assert (shown(cache), cache.unconfirmed) == (8, 1)
@@ -69,7 +69,7 @@ def test_an_answer_that_comes_after_its_echo_changes_nothing(cache):
     assert (shown(cache), cache.unconfirmed) == (None, 0)
 
 
-def test_an_answer_that_comes_while_a_watch_begins_anew_ends_with_its_list(cache):
+def test_an_answer_that_comes_during_a_relist_ends_with_its_list(cache):
     cache.clear()
     cache.wrote(node("a", 8), LATER)
     told = []
@@ -107,7 +107,7 @@ def test_what_we_deleted_is_gone_until_the_watch_agrees(cache):
     assert (shown(cache), cache.unconfirmed) == (None, 0)
 
 
-def test_one_that_another_made_anew_is_not_the_one_we_deleted(cache):
+def test_an_object_recreated_by_another_is_not_the_one_we_deleted(cache):
     cache.deleted(KEY, "a", LATER)
     cache.deliver(node("a", 8, uid="second"))
     assert (shown(cache), cache.unconfirmed) == (8, 0)
@@ -126,7 +126,7 @@ def test_a_late_answer_does_not_bring_back_what_we_deleted(cache):
     assert shown(cache) is None
 
 
-def test_we_may_make_anew_what_we_deleted(cache):
+def test_we_may_recreate_what_we_deleted(cache):
     cache.deleted(KEY, "a", LATER)
     cache.wrote(node("a", 9, uid="second"), LATER)
     assert shown(cache) == 9
@@ -147,7 +147,7 @@ def test_we_may_make_anew_what_we_deleted(cache):
     ],
     ids=["older list", "same", "newer", "deleted since", "older list without it"],
 )
-def test_a_relist_is_weighed_by_its_version(cache, listed, version, expected, left):
+def test_a_relist_is_compared_by_its_version(cache, listed, version, expected, left):
     cache.wrote(node("a", 8), LATER)
     cache.replace(listed, version)
     assert (shown(cache), cache.unconfirmed) == (expected, left)
@@ -164,7 +164,7 @@ def test_a_relist_ends_a_deletion_when_the_object_is_not_in_it(cache, listed, ex
     assert (shown(cache), cache.unconfirmed) == (expected, left)
 
 
-def test_a_bookmark_past_a_write_that_was_never_told_ends_it(cache):
+def test_a_bookmark_past_an_undelivered_write_ends_it(cache):
     cache.wrote(node("a", 8), LATER)
     cache.bookmark("7")
     assert shown(cache) == 8
@@ -179,7 +179,7 @@ def test_an_echo_that_does_not_decode_leaves_what_we_wrote(cache):
     assert (shown(cache), cache.unconfirmed) == (8, 0)
 
 
-def test_a_write_is_overdue_at_its_deadline_and_a_get_settles_it(cache):
+def test_a_write_is_overdue_at_its_deadline_and_a_get_confirms_it(cache):
     cache.wrote(node("a", 8), LATER)
     assert cache.overdue(LATER - 1) == []
     [(key, own)] = cache.overdue(LATER)
@@ -209,7 +209,7 @@ def test_a_get_brings_back_a_deletion_that_did_not_take(cache):
     assert shown(cache) == 7
 
 
-def test_a_get_settles_only_the_write_it_was_sent_for(cache):
+def test_a_get_confirms_only_the_write_it_was_sent_for(cache):
     cache.wrote(node("a", 8), LATER)
     [(key, own)] = cache.overdue(LATER)
     cache.deleted(KEY, "a", 2 * LATER)
@@ -230,7 +230,7 @@ def test_a_write_that_leaves_the_selection_takes_the_object_away():
 
 
 @pytest.mark.parametrize(("takes_newcomers", "expected"), [(True, 8), (False, None)])
-def test_a_newcomer_is_shown_only_where_labels_alone_select(takes_newcomers, expected):
+def test_a_created_object_is_shown_only_where_labels_alone_select(takes_newcomers, expected):
     cache = Cache(Node, Selection(parse_labels("spare=true"), takes_newcomers=takes_newcomers))
     cache.wrote(node("a", 8, spare="true"), LATER)
     cache.wrote(node("b", 9, spare="false"), LATER)

@@ -39,7 +39,7 @@ async def stage(clock):
     await server.stop()
 
 
-async def test_watches_at_rest_keep_what_they_know_and_go_on_from_there(stage, clock):
+async def test_paused_watches_keep_their_caches_and_resume(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH, aggregates=(COUNT,))
     await stage.start()
@@ -99,7 +99,7 @@ async def test_which_cluster_it_is_is_asked_once(stage, clock):
     assert stage.tap.asked == []
 
 
-async def test_a_kind_that_comes_and_goes_is_news_to_who_asked_for_its_versions(stage, clock):
+async def test_a_kind_that_appears_or_disappears_is_reported_to_who_asked_for_its_versions(stage, clock):
     news = []
     view = stage.watches.register(
         (NODE_WATCH,),

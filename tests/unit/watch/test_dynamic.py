@@ -214,7 +214,7 @@ async def test_a_kind_that_is_not_named_any_more_goes_with_its_objects_and_marks
     assert (names(view.all("Widget")), stage.marked) == (["a"], ["again/a"])
 
 
-async def test_the_same_watch_made_anew_restarts_nothing_and_its_later_functions_count(stage, clock):
+async def test_an_equal_watch_restarts_nothing_and_its_later_functions_count(stage, clock):
     await stage.define_widgets()
     view = register(stage, named=lambda _view: [marking(stage.word)])
     stage.word = "early"
@@ -229,7 +229,7 @@ async def test_the_same_watch_made_anew_restarts_nothing_and_its_later_functions
     assert names(view.all("Widget")) == ["a"]
 
 
-async def test_an_index_whose_meaning_changes_is_built_again_from_what_is_there(stage, clock):
+async def test_an_index_whose_identity_changes_is_rebuilt_from_the_cache(stage, clock):
     await stage.define_widgets()
     await make(stage, "a", old="x", new="y")
     stage.field = "old"
@@ -263,7 +263,7 @@ async def test_an_object_that_an_index_cannot_take_is_there_all_the_same(stage, 
     assert names(view.all("Widget")) == ["red"]
 
 
-async def test_two_who_declare_one_kind_are_both_told_and_both_indexed(stage, clock):
+async def test_two_subscriptions_of_one_kind_both_get_events_and_indexes(stage, clock):
     await stage.define_widgets()
     view = register(stage)
     stage.named = [
@@ -368,7 +368,7 @@ async def test_a_kind_that_may_not_be_watched_says_so_and_holds_nothing_up(stage
     assert stage.troubles == [1, 1], "told again when it is well"
 
 
-async def test_trouble_with_a_kind_ends_with_the_kind_and_that_is_told(stage, clock):
+async def test_a_watch_error_ends_with_its_kind_and_the_change_is_reported(stage, clock):
     view = await forbidden(stage, clock)
     assert (len(stage.troubles), view.is_synced("Widget")) == (1, False)
     await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
@@ -377,14 +377,14 @@ async def test_trouble_with_a_kind_ends_with_the_kind_and_that_is_told(stage, cl
     assert len(stage.troubles) == 2
 
 
-async def test_trouble_with_a_kind_ends_when_it_is_not_named_any_more_and_that_is_told(stage, clock):
+async def test_a_watch_error_ends_when_its_kind_is_no_longer_named_and_the_change_is_reported(stage, clock):
     await forbidden(stage, clock)
     stage.named = []
     await refresh(stage, clock)
     assert len(stage.troubles) == 2
 
 
-async def test_who_waited_for_a_kind_that_was_never_told_hears_that_it_is_not_named_any_more(stage, clock):
+async def test_who_waited_for_a_kind_that_never_synced_learns_that_it_is_no_longer_named(stage, clock):
     await stage.define_widgets()
     view = register(stage)
     stage.named = [marking("widget")]
@@ -436,7 +436,7 @@ async def test_a_kind_that_a_capability_insists_on_is_broken_where_it_may_not_be
     assert [report.resource for report in stage.watches.broken(view)] == ["widgets.example.dev"]
 
 
-async def test_who_cannot_say_what_is_declared_keeps_what_was(stage, clock):
+async def test_a_failing_declaration_keeps_the_previous_kinds(stage, clock):
     await stage.define_widgets()
 
     def named(_view):
@@ -453,7 +453,7 @@ async def test_who_cannot_say_what_is_declared_keeps_what_was(stage, clock):
     assert names(view.all("Widget")) == ["a"]
 
 
-async def test_a_kind_that_another_has_already_told_is_there_at_once_and_stays_when_one_lets_go(stage, clock):
+async def test_a_kind_that_another_subscription_has_synced_is_there_at_once_and_stays_when_one_ends(stage, clock):
     await stage.define_widgets()
     await make(stage, "a")
     other = stage.register(Watch(WIDGETS, optional=True))
@@ -469,7 +469,7 @@ async def test_a_kind_that_another_has_already_told_is_there_at_once_and_stays_w
     assert (names(other.all("Widget")), stage.marked) == (["a", "b"], ["widget/a"])
 
 
-async def test_two_who_declare_it_apart_share_a_watch_and_let_go_one_by_one(stage, clock):
+async def test_two_subscriptions_share_a_watch_and_end_one_by_one(stage, clock):
     await stage.define_widgets()
     first = register(stage)
     stage.others = [marking("second")]
@@ -547,7 +547,7 @@ async def test_a_write_is_laid_over_what_its_own_namespace_shows(stage, clock):
     assert (names(view.all("ConfigMap@one")), names(view.all("ConfigMap@two"))) == ([], ["m"])
 
 
-async def test_a_kind_that_another_view_has_synced_already_is_shown_before_anybody_is_told_of_it(stage):
+async def test_a_kind_that_another_view_has_synced_is_shown_before_it_is_reported(stage):
     """Who is told looks at the kind at once. It was attached again for that look, and again, without end."""
     await stage.define_widgets()
     stage.named = [Watch(WIDGETS)]

@@ -47,7 +47,7 @@ async def test_an_aggregate_is_there_when_its_kind_is_named_and_follows_every_ch
     assert (view.aggregate("weight", "red"), view.aggregate("weight", "blue")) == (0, 5)
 
 
-async def test_objects_that_another_was_already_told_are_in_it_at_once(stage, clock):
+async def test_objects_that_are_already_cached_are_in_it_at_once(stage, clock):
     await stage.define_widgets()
     await make(stage, "a", colour="red", weight=1)
     stage.register(Watch(WIDGETS, optional=True))
@@ -85,7 +85,7 @@ async def test_it_is_exact_after_everything_was_listed_again(stage, clock, monke
     assert (view.aggregate("weight", "red"), view.aggregate("weight", "blue")) == (8, 1)
 
 
-async def test_it_goes_with_its_kind_and_begins_anew_with_it(stage, clock):
+async def test_it_is_removed_and_rebuilt_with_its_kind(stage, clock):
     await stage.define_widgets()
     await make(stage, "a", colour="red", weight=1)
     view = register(stage)
@@ -116,9 +116,7 @@ async def test_one_whose_kind_stays_for_somebody_else_is_not_kept_any_longer(sta
     assert folded == []
 
 
-async def test_the_same_one_made_anew_is_kept_and_one_that_means_something_else_is_made_from_what_is_there(
-    stage, clock
-):
+async def test_an_aggregate_of_the_same_identity_is_kept_and_another_one_is_built_from_the_cache(stage, clock):
     await stage.define_widgets()
     await make(stage, "a", colour="red", shape="round", weight=1)
     folded = []

@@ -29,7 +29,7 @@ def test_what_was_seen_is_shown_in_the_order_of_names_whoever_was_first(sighting
     assert sightings.shown == (("example.dev/v1", "Gadget"), ("example.dev/v1", "Widget"))
 
 
-def test_whoever_was_seen_longest_ago_makes_room(sightings):
+def test_the_kind_seen_longest_ago_is_evicted(sightings):
     for name in ("A", "B", "C", "A", "D"):
         sightings.record_lookup(kind(name))
 
@@ -70,14 +70,14 @@ def test_a_kind_stays_in_the_version_it_was_first_met_in_while_that_is_served(si
     assert len(changes) == 2
 
 
-def test_only_a_change_is_told(sightings, changes):
+def test_only_a_change_is_reported(sightings, changes):
     for _ in range(3):
         sightings.record_lookup(kind("A"))
 
     assert changes == [(("example.dev/v1", "A"),)]
 
 
-def test_there_are_never_more_than_so_many():
+def test_the_number_of_kinds_is_bounded():
     sightings = RecentKinds()
     for number in range(MOST + 10):
         sightings.record_lookup(kind(f"Kind{number}"))

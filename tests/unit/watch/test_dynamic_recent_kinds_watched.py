@@ -42,7 +42,7 @@ async def test_a_kind_that_was_met_is_watched_by_its_metadata_and_nobody_had_to_
     assert found.metadata.name == "a"
 
 
-async def test_a_kind_that_made_room_is_let_go(view, stage, clock):
+async def test_an_evicted_kind_is_unwatched(view, stage, clock):
     view.record_lookup(WIDGETS)
     await clock.advance(1)
     assert str(WIDGETS) in stage.running
@@ -56,7 +56,7 @@ async def test_a_kind_that_made_room_is_let_go(view, stage, clock):
         view.get("Widget.example.dev", "a")
 
 
-async def test_a_kind_that_the_view_is_asked_for_does_not_make_room(view, stage, clock):
+async def test_a_kind_that_the_view_is_asked_for_is_not_evicted(view, stage, clock):
     view.record_lookup(WIDGETS)
     for number in range(MOST):
         view.get("Widget.example.dev", "a")
@@ -87,7 +87,7 @@ async def test_a_version_that_is_not_served_any_more_gives_way_to_the_one_that_w
     assert view.get("Widget.example.dev", "a") is not None
 
 
-async def test_a_kind_that_may_not_be_watched_is_trouble_that_is_told_and_not_tried_again_hot(view, stage, clock):
+async def test_a_forbidden_kind_is_reported_and_not_retried_hot(view, stage, clock):
     stage.tap.refused.add(PATH)
     attempts = []
     stage.tap.stream = counting(stage.tap, attempts)

@@ -17,7 +17,7 @@ def names(index, value):
     return [obj.metadata.name for obj in index.find(value)]
 
 
-def test_an_object_stands_under_each_of_its_values():
+def test_an_object_is_indexed_under_each_of_its_values():
     index = Index(zones)
     move(index, None, node("a", 1, zones="x_y"))
     assert (names(index, "x"), names(index, "y"), names(index, "z")) == (["a"], ["a"], [])

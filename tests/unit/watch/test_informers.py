@@ -39,7 +39,7 @@ async def test_a_view_shows_objects_indexes_and_aggregates_and_keys_are_marked(s
     assert (stage.marked, stage.synced) == (["node/a", "node/b"], ["Node"])
 
 
-async def test_two_who_watch_the_same_share_one_watch_and_keep_their_own_names(stage):
+async def test_two_subscriptions_of_one_kind_share_a_watch_and_keep_their_own_names(stage):
     one = stage.register(NODE_WATCH)
     other = stage.register(Watch(NODES.decoded_as(Node), keys=names_of, indexes={"zone": lambda _obj: ["all"]}))
     await stage.start()
@@ -146,7 +146,7 @@ async def test_a_selected_watch_has_only_what_is_selected(stage):
     assert stage.running == {"nodes[spare=true]"}
 
 
-async def test_what_we_wrote_is_in_the_view_before_the_watch_has_told_it(stage):
+async def test_what_we_wrote_is_in_the_view_before_the_watch_delivers_it(stage):
     await stage.make_node("a")
     view = stage.register(NODE_WATCH)
     await stage.start()
@@ -168,7 +168,7 @@ async def test_a_deletion_that_waits_for_finalizers_is_a_write(stage):
     assert view.get("Node", "a").metadata.deletion_timestamp is not None
 
 
-async def test_a_write_that_the_watch_never_tells_is_settled_by_asking(stage):
+async def test_a_write_that_the_watch_never_delivers_is_confirmed_by_a_get(stage):
     made = await stage.make_node("a")
     view = stage.register(NODE_WATCH)
     await stage.start()
@@ -246,7 +246,7 @@ async def test_a_stalled_watch_is_named(clock):
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_while_discovery_fails_nobody_knows_and_it_is_asked_again_soon(clock):
+async def test_while_discovery_fails_the_answer_is_unknown_and_it_is_repeated_soon(clock):
     refused = refusal(503)
     watches = InformerFactory(Client(Script(clock, refused, refused, NO_KINDS, NO_KINDS)), clock, Random(1))
     view = watches.register((Watch(WIDGETS, keys=names_of, optional=True),))
@@ -259,7 +259,7 @@ async def test_while_discovery_fails_nobody_knows_and_it_is_asked_again_soon(clo
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_need_that_cannot_be_told_is_one(stage):
+async def test_a_need_that_cannot_be_evaluated_counts_as_needed(stage):
     stage.register(Watch(NODES.decoded_as(Node), keys=names_of, needed=lambda view: view.all("Missing")))
     await stage.start()
     assert stage.running == {"nodes"}

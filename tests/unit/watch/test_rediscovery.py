@@ -112,7 +112,7 @@ async def test_a_missing_kind_that_is_asked_for_later_is_looked_up_often(stage, 
     assert len(asked) == 3
 
 
-async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_turn_again(stage, clock, monkeypatch):
+async def test_after_an_invalidation_discovery_runs_a_few_times_and_then_periodically_again(stage, clock, monkeypatch):
     asked = record_discoveries(stage, clock, monkeypatch)
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
     await stage.start()

@@ -161,7 +161,7 @@ async def test_a_stream_that_keeps_ending_at_once_is_not_asked_in_a_tight_loop(s
     assert stage.phase is Phase.WATCHING
 
 
-async def test_a_torn_stream_goes_on_from_the_last_version_after_a_wait(staged, clock):
+async def test_a_broken_stream_resumes_from_the_last_version_after_a_wait(staged, clock):
     stage = await staged([bookmark(5, is_end=True), added("a", 6), TORN], [modified("a", 8), Hold()])
     assert stage.phase is Phase.WAITING
     assert stage.informer.error == "TransportError: torn"
@@ -172,21 +172,21 @@ async def test_a_torn_stream_goes_on_from_the_last_version_after_a_wait(staged, 
     assert stage.informer.restarts == 1
 
 
-async def test_a_torn_event_tears_the_stream_and_is_told_again(staged, clock):
+async def test_a_truncated_event_ends_the_stream_and_is_delivered_again(staged, clock):
     torn = b'{"type":"ADDED","object":{"metadata":{"na'
     stage = await staged([bookmark(5, is_end=True), torn], [added("a", 6), Hold()])
     await clock.advance(1)
     assert stage.names == {"a": 6}
 
 
-async def test_an_event_told_twice_is_one_change(staged):
+async def test_an_event_delivered_twice_is_one_change(staged):
     stage = await staged(
         [bookmark(5, is_end=True), added("a", 6), added("a", 6), deleted("a", 7), deleted("a", 7), Hold()]
     )
     assert stage.seen == [(None, 6), (6, None)]
 
 
-async def test_a_forgotten_version_lists_again_and_tells_only_the_difference(staged):
+async def test_an_expired_version_relists_and_delivers_only_the_difference(staged):
     first = [added("stays", 1), added("goes", 2), added("moves", 3), bookmark(5, is_end=True), failure(410, "Expired")]
     again = [added("stays", 1), added("moves", 8), added("comes", 7), bookmark(9, is_end=True), Hold()]
     stage = await staged(first, again)
@@ -218,7 +218,7 @@ async def test_a_silent_watch_is_left_after_its_deadline(staged, clock):
     assert stage.script.watches[-1].query["resourceVersion"] == "5"
 
 
-async def test_a_watch_is_stale_once_a_bookmark_is_missing_and_until_it_speaks_again(staged, clock):
+async def test_a_watch_is_stale_from_a_missing_bookmark_until_its_next_event(staged, clock):
     stage = await staged([bookmark(5, is_end=True), (stream := Hold())])
     await clock.advance(SILENT_SECONDS)
     assert stage.informer.staleness() == ""
@@ -265,7 +265,7 @@ async def test_a_watch_that_is_broken_is_stale_at_once_and_until_it_runs_again(s
     assert stage.informer.staleness() == ""
 
 
-async def test_a_watch_silent_twice_begins_anew(staged, clock):
+async def test_a_watch_silent_twice_relists(staged, clock):
     stage = await staged(
         [added("a", 1), bookmark(5, is_end=True), SILENCE], [SILENCE], [bookmark(3, is_end=True), Hold()]
     )
@@ -274,7 +274,7 @@ async def test_a_watch_silent_twice_begins_anew(staged, clock):
     assert stage.cache.version == "3"
 
 
-async def test_waits_grow_while_nothing_is_heard_and_begin_small_again_after(staged, clock):
+async def test_backoff_grows_while_nothing_is_received_and_resets_after(staged, clock):
     fails = [refusal(500)] * 5
     stage = await staged([bookmark(5, is_end=True), TORN], *fails, [added("a", 6), TORN], [Hold()])
     await clock.advance(60)
@@ -314,7 +314,7 @@ async def test_a_malformed_object_of_the_first_list_leaves_the_others(staged):
     assert stage.cache.malformed == {}
 
 
-async def test_a_fault_of_our_own_does_not_end_the_watch(staged, clock):
+async def test_a_bug_of_ours_does_not_end_the_watch(staged, clock):
     def fail_on_b(change):
         if change.new.metadata.name == "b":
             raise ZeroDivisionError("ours")

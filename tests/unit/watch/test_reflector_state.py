@@ -36,7 +36,7 @@ def test_what_follows_after_a_wait(phase, happening, then):
     assert next_state(waiting, ReflectorEvent.BACKOFF_OVER).phase is then
 
 
-def test_a_watch_silent_twice_in_a_row_is_told_everything_again():
+def test_a_watch_silent_twice_in_a_row_relists():
     once = next_state(next_state(State(Phase.WATCHING), ReflectorEvent.SILENT), ReflectorEvent.BACKOFF_OVER)
     twice = next_state(once, ReflectorEvent.SILENT)
     assert next_state(twice, ReflectorEvent.BACKOFF_OVER).phase is Phase.STREAMING
@@ -53,7 +53,7 @@ def test_a_server_that_forgets_at_once_is_not_asked_in_a_tight_loop():
     assert next_state(again, ReflectorEvent.EXPIRED).phase is Phase.WAITING
 
 
-def test_failures_count_until_something_is_heard():
+def test_failures_count_until_something_is_received():
     state = State(Phase.WATCHING)
     for _ in range(3):
         state = next_state(next_state(state, ReflectorEvent.BROKEN), ReflectorEvent.BACKOFF_OVER)

@@ -77,7 +77,7 @@ def test_versions_come_in_the_servers_order_and_once(facts, server, inquiry):
     assert inquiry.versions("example.dev", "Gadget") == ()
 
 
-def test_news_is_what_differs_from_the_answer_that_was_given(facts, server, inquiry, news):
+def test_a_changed_answer_is_reported(facts, server, inquiry, news):
     server.serve(facts, catalog("v1"))
     inquiry.versions("example.dev", "Widget")
     server.serve(facts, catalog("v1"))
@@ -87,13 +87,13 @@ def test_news_is_what_differs_from_the_answer_that_was_given(facts, server, inqu
     assert news == ["news"]
 
 
-def test_who_has_not_asked_is_not_told(facts, server, inquiry, news):
+def test_who_has_not_asked_is_not_notified(facts, server, inquiry, news):
     facts.set_uid("u")
     server.serve(facts, catalog("v1"))
     assert news == []
 
 
-def test_a_uid_is_news_to_who_asked_for_it(facts, server, inquiry, news):
+def test_a_new_uid_is_reported_to_who_asked_for_it(facts, server, inquiry, news):
     assert inquiry.uid == ""
     facts.set_uid("u")
     facts.set_uid("u")

@@ -97,7 +97,7 @@ async def test_a_failure_is_logged_once_until_the_key_succeeds(run):
     assert [(entry["key"], entry["reason"]) for entry in logs] == [("bad", "no"), ("bad", "again")]
 
 
-async def test_a_lost_race_is_tried_again_without_a_word(run):
+async def test_a_lost_race_is_retried_without_a_log_line(run):
     controller = run({"busy": [modified("", "pods", "busy")]})
     with capture_logs() as logs:
         controller.queue.add("busy")
@@ -113,7 +113,7 @@ async def test_what_is_gone_needs_nothing_more(run):
     assert len(controller.tried) == 1
 
 
-async def test_a_refusal_is_logged_in_the_words_of_the_server(run):
+async def test_a_rejection_is_logged_with_the_message_of_the_server(run):
     controller = run({"refused": [ApiError(403, "Forbidden", "not you")]})
     with capture_logs() as logs:
         controller.queue.add("refused")

@@ -179,7 +179,7 @@ async def test_an_eviction_that_did_not_come_is_forgotten_after_two_minutes(yard
     assert await counts(yard) == (2, 1, 2, 1)
 
 
-async def test_a_pod_told_of_a_disruption_that_did_not_come_is_told_otherwise(yard):
+async def test_a_pod_marked_for_a_disruption_that_did_not_come_loses_the_mark(yard):
     await pods(yard, 1)
     ready = {"type": "Ready", "status": "True"}
     told = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": yard.moment(), "reason": "Somebody"}

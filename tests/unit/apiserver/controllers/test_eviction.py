@@ -32,7 +32,7 @@ async def budget_status(yard, name="web"):
     return (await yard.get(f"{BUDGETS}/{name}"))["status"]
 
 
-async def test_a_pod_without_a_budget_is_deleted_and_told_why(yard):
+async def test_a_pod_without_a_budget_is_deleted_with_the_reason_in_its_status(yard):
     await web(yard, "a")
     assert await yard.evict("a") == SUCCESS
     pod = await yard.get(f"{PODS}/a")
@@ -74,7 +74,7 @@ async def test_an_eviction_uses_up_the_budget(idle_yard):
     assert error.code == 429
 
 
-async def test_the_controller_settles_what_the_eviction_began(yard):
+async def test_the_controller_completes_what_the_eviction_began(yard):
     await web(yard, "a", "b")
     await budget(yard)
     await yard.evict("a")
@@ -143,7 +143,7 @@ async def test_two_budgets_for_one_pod_are_an_error_of_the_server(yard):
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_a_pod_that_does_no_work_goes_without_asking(yard, phase):
+async def test_a_finished_pod_is_evicted_without_a_budget(yard, phase):
     await web(yard, "a", ready=True, phase=phase)
     await budget(yard)
     assert await yard.evict("a") == SUCCESS

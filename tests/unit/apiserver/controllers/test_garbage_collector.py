@@ -72,7 +72,7 @@ async def test_a_dependent_that_stops_blocking_lets_the_owner_go(yard):
     assert not await exists(yard, "mother")
 
 
-async def test_orphans_forget_their_owner_and_live(yard):
+async def test_orphans_lose_their_owner_reference_and_stay(yard):
     await family(yard)
     await yard.delete(f"{CONFIG_MAPS}/mother", "Orphan")
     await yard.settle()
@@ -82,7 +82,7 @@ async def test_orphans_forget_their_owner_and_live(yard):
     assert await owners_of(yard, "grandchild") == ["child"]
 
 
-async def test_one_owner_that_lives_is_enough_and_the_dead_one_is_forgotten(yard):
+async def test_one_existing_owner_is_enough_and_the_missing_one_is_removed(yard):
     mother, father = await yard.config_map("mother"), await yard.config_map("father")
     await yard.config_map("child", ownerReferences=[yard.owner(mother), yard.owner(father)])
     await yard.delete(f"{CONFIG_MAPS}/mother")
@@ -93,7 +93,7 @@ async def test_one_owner_that_lives_is_enough_and_the_dead_one_is_forgotten(yard
     assert not await exists(yard, "child")
 
 
-async def test_an_owner_dying_in_the_foreground_is_forgotten_where_another_lives(yard):
+async def test_an_owner_being_deleted_in_the_foreground_is_removed_where_another_exists(yard):
     mother, father = await yard.config_map("mother"), await yard.config_map("father")
     references = [yard.owner(mother, blockOwnerDeletion=True), yard.owner(father)]
     await yard.config_map("child", ownerReferences=references)
@@ -103,7 +103,7 @@ async def test_an_owner_dying_in_the_foreground_is_forgotten_where_another_lives
     assert await owners_of(yard, "child") == ["father"]
 
 
-async def test_an_owner_that_never_was_is_as_good_as_dead(yard):
+async def test_an_owner_that_never_existed_counts_as_deleted(yard):
     mother = await yard.config_map("mother")
     await yard.config_map("foundling", ownerReferences=[yard.owner(mother, uid="another")])
     await yard.settle()
@@ -169,7 +169,7 @@ async def test_custom_resources_own_and_are_owned(yard):
     assert await yard.get("/apis/example.com/v1/namespaces/default/fleets/owned") is None
 
 
-async def test_an_object_given_a_dead_owner_later_is_collected(yard):
+async def test_an_object_that_gets_a_deleted_owner_later_is_collected(yard):
     await yard.config_map("child")
     await yard.settle()
     gone = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "gone"}
@@ -190,7 +190,7 @@ async def test_two_that_own_each_other_do_not_wait_forever(yard):
     assert not await exists(yard, "second")
 
 
-async def test_what_lost_its_owner_while_no_one_watched_is_found_at_the_start(idle_yard):
+async def test_an_orphan_from_before_the_start_is_collected_at_the_start(idle_yard):
     await family(idle_yard)
     await idle_yard.delete(f"{CONFIG_MAPS}/mother")
     await idle_yard.server.controllers.start(["garbage-collector-controller"])
@@ -199,7 +199,7 @@ async def test_what_lost_its_owner_while_no_one_watched_is_found_at_the_start(id
         assert not await exists(idle_yard, name)
 
 
-async def test_a_finalizer_set_beforehand_decides_how_the_next_generation_fares(yard):
+async def test_a_finalizer_set_beforehand_decides_how_dependents_of_dependents_are_deleted(yard):
     await family(yard)
     await yard.patch(f"{CONFIG_MAPS}/child", {"metadata": {"finalizers": ["orphan"]}})
     await yard.delete(f"{CONFIG_MAPS}/mother")

@@ -43,7 +43,7 @@ async def test_a_node_that_posts_its_status_is_left_alone_without_a_lease(yard):
     assert await conditions(yard) == {"Ready": ("True", "")}
 
 
-async def test_fifty_seconds_after_the_last_sign_of_life_a_node_is_unknown(yard):
+async def test_fifty_seconds_after_its_last_lease_or_status_a_node_is_unknown(yard):
     await yard.node("n1", ready="True")
     await live(yard)
     await yard.heartbeat("n1", MemoryPressure="False", DiskPressure="False", PIDPressure="False")
@@ -87,7 +87,7 @@ async def test_conditions_the_kubelet_never_posted_are_filled_in(yard):
     assert (await conditions(yard))["DiskPressure"] == ("Unknown", "NodeStatusNeverUpdated")
 
 
-async def test_a_node_never_heard_of_has_a_minute_to_start(yard):
+async def test_a_node_without_lease_and_status_has_a_minute_to_start(yard):
     await live(yard)
     created = await yard.node("n1")
     await keep_alive(yard, 50, "n2")
@@ -149,7 +149,7 @@ async def test_taints_of_others_are_kept(yard):
     assert (await yard.get(NODE))["spec"]["taints"] == [mine]
 
 
-async def test_when_all_nodes_are_lost_nothing_is_driven_off(yard):
+async def test_when_all_nodes_are_lost_no_pod_is_evicted(yard):
     await yard.node("n1", ready="True")
     await yard.node("n2", ready="True")
     await yard.pass_time(60)
@@ -158,7 +158,7 @@ async def test_when_all_nodes_are_lost_nothing_is_driven_off(yard):
         assert await taints(yard, name) == {("unreachable", "NoSchedule")}
 
 
-async def test_when_the_last_node_is_lost_the_driving_taints_are_taken_back(yard):
+async def test_when_the_last_node_is_lost_the_evicting_taints_are_removed(yard):
     await yard.node("n1", ready="True")
     await live(yard)
     await keep_alive(yard, 60, "n2")
@@ -203,7 +203,7 @@ async def test_the_old_names_of_labels_follow_the_new_ones(yard):
     assert labels["beta.kubernetes.io/arch"] == "arm64"
 
 
-async def test_a_node_that_is_deleted_and_made_anew_starts_anew(yard):
+async def test_a_recreated_node_starts_anew(yard):
     await live(yard)
     await yard.node("n1", ready="True")
     await keep_alive(yard, 40, "n2")

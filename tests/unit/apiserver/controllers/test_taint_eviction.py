@@ -22,7 +22,7 @@ async def pod(yard, name, node="n1", **toleration):
     return await yard.pod(name, node=node, ready=True, spec=spec)
 
 
-async def test_a_pod_that_does_not_tolerate_the_taint_is_deleted_and_told_why(yard):
+async def test_a_pod_that_does_not_tolerate_the_taint_is_deleted_with_the_reason_in_its_status(yard):
     await yard.node("n1", ready="True")
     await pod(yard, "intolerant")
     await pod(yard, "elsewhere", node="n2")
@@ -79,7 +79,7 @@ async def test_a_change_of_the_pod_does_not_extend_its_time(yard):
     assert await is_leaving(yard, "patient")
 
 
-async def test_a_pod_that_comes_to_a_tainted_node_is_judged_too(yard):
+async def test_a_pod_that_is_bound_to_a_tainted_node_is_checked_too(yard):
     await yard.node("n1", ready="True")
     await taint(yard, TAINT)
     await pod(yard, "late")

@@ -49,7 +49,7 @@ def test_a_time_is_kept_in_utc_to_the_second(written: str, kept: str) -> None:
         ("2020-01-01T00:00:00ZX", 'parsing time "2020-01-01T00:00:00ZX": extra text: "X"'),
     ],
 )
-def test_a_malformed_time_is_refused_in_gos_words(written: str, words: str) -> None:
+def test_a_malformed_time_is_refused_with_the_message_of_go(written: str, words: str) -> None:
     with pytest.raises(UnreadableError) as refusal:
         canonical_time(written)
     assert str(refusal.value) == words

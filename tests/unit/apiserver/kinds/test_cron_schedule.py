@@ -10,7 +10,7 @@ from nodeyard.apiserver.kinds.workloads.cron_schedule import is_time_zone, sched
 @pytest.mark.parametrize(
     "schedule", ["* * * * *", "*/5 1-3 1,15 jan-FEB mon", "0 0 ? * 6", "@hourly", "@every 1h30m", "5/10 * * * *"]
 )
-def test_cron_understands_these(schedule: str) -> None:
+def test_a_valid_schedule_is_parsed(schedule: str) -> None:
     assert schedule_fault(schedule) is None
 
 
@@ -29,7 +29,7 @@ def test_cron_understands_these(schedule: str) -> None:
         ("@every x", 'failed to parse duration @every x: time: invalid duration "x"'),
     ],
 )
-def test_cron_refuses_these_in_its_words(schedule: str, words: str) -> None:
+def test_an_invalid_schedule_is_refused_with_the_message_of_cron(schedule: str, words: str) -> None:
     assert schedule_fault(schedule) == words
 
 

@@ -25,7 +25,7 @@ def row(obj: dict) -> dict:
         (None, False, "Unknown"),
     ],
 )
-def test_status_tells_readiness_and_cordon(ready: str | None, unschedulable: bool, shown: str) -> None:
+def test_status_shows_readiness_and_cordon(ready: str | None, unschedulable: bool, shown: str) -> None:
     conditions = [{"type": "Ready", "status": ready}] if ready else []
     obj = node(spec={"unschedulable": unschedulable}, conditions=conditions)
     assert row(obj)["Status"] == shown

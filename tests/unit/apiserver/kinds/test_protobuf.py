@@ -259,7 +259,7 @@ def moment(seconds: int, nanos: int) -> bytes:
         (moment(-1, 0), "1969-12-31T23:59:59Z"),
     ],
 )
-def test_times_are_told_to_the_second(sent: bytes, expected: str | None) -> None:
+def test_times_have_second_precision(sent: bytes, expected: str | None) -> None:
     assert read("v1", "ConfigMap", field(1, field(9, sent)))["metadata"].get("deletionTimestamp") == expected
 
 
@@ -271,7 +271,7 @@ def test_times_are_told_to_the_second(sent: bytes, expected: str | None) -> None
         (moment(1767323045, -1_999), "2026-01-02T03:04:04.999999Z"),
     ],
 )
-def test_micro_times_are_told_to_the_microsecond(sent: bytes, expected: str | None) -> None:
+def test_micro_times_have_microsecond_precision(sent: bytes, expected: str | None) -> None:
     lease = read("coordination.k8s.io/v1", "Lease", field(2, field(4, sent)))
 
     assert lease["spec"].get("renewTime") == expected
@@ -323,7 +323,7 @@ def test_schemas_have_the_form_they_have_in_json(sent: bytes, expected: Any) -> 
         (tag(1, 2) + b"\xff" * 9 + b"\x01", "proto: negative length found during unmarshaling"),
     ],
 )
-def test_a_broken_message_is_refused_in_gos_words(raw: bytes, why: str) -> None:
+def test_a_broken_message_is_refused_with_the_message_of_go(raw: bytes, why: str) -> None:
     with pytest.raises(ContentError) as refused:
         read("v1", "ConfigMap", raw)
 

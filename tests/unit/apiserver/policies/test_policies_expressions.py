@@ -107,7 +107,7 @@ async def test_what_does_not_is_refused_by_where_and_why(spec: dict[str, Any], f
     assert await faults(POLICY, spec=spec) == [(field, fault)]
 
 
-async def test_every_fault_is_told() -> None:
+async def test_every_fault_is_reported() -> None:
     spec = {"validations": [rule("object.x ==", messageExpression="1")]}
     assert [field for field, _ in await faults(POLICY, spec=spec)] == [
         "spec.validations[0].expression",

@@ -40,7 +40,7 @@ async def test_policies_and_bindings_come_into_force_and_go_at_once(cluster) -> 
     await cluster.judge()
 
 
-async def test_a_policy_judges_what_its_rules_cover(cluster) -> None:
+async def test_a_policy_validates_what_its_rules_cover(cluster) -> None:
     cluster.policy(NO)
     await cluster.judge(NODES)
     await cluster.judge(subresource="status")
@@ -86,7 +86,7 @@ async def test_a_binding_with_rules_is_for_those_alone(cluster) -> None:
     assert await cluster.denial(operation="UPDATE") == "no"
 
 
-async def test_an_object_is_judged_in_the_version_the_policy_names(cluster) -> None:
+async def test_an_object_is_validated_in_the_version_the_policy_names(cluster) -> None:
     covered = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["widgets"]}
     shown = "object.apiVersion + ' ' + request.kind.version + ' ' + request.requestKind.version"
     cluster.policy(rule("false", messageExpression=shown), matchConstraints={"resourceRules": [covered]})
@@ -94,7 +94,7 @@ async def test_an_object_is_judged_in_the_version_the_policy_names(cluster) -> N
     assert await cluster.denial(WIDGETS, version="v2", object=obj) == "example.com/v1 v1 v2"
 
 
-async def test_policies_do_not_judge_policies(cluster) -> None:
+async def test_policies_do_not_validate_policies(cluster) -> None:
     everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     cluster.policy(NO, matchConstraints={"resourceRules": [everything]})
     policies = resource("validatingadmissionpolicies", "ValidatingAdmissionPolicy", "admissionregistration.k8s.io")

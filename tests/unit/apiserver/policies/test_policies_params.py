@@ -43,7 +43,7 @@ async def test_parameters_may_come_from_another_namespace(cluster) -> None:
     assert await cluster.denial(namespace="other") == "failed expression: params.data.most != 'z'"
 
 
-async def test_each_selected_object_is_judged_with(cluster) -> None:
+async def test_each_selected_object_is_used_as_parameter(cluster) -> None:
     cluster.configmap("one", most="b")
     cluster.configmap("two", most="z")
     cluster.policy(

@@ -108,7 +108,7 @@ async def test_plain_http_is_not_taken(cluster, server) -> None:
     assert (await called(cluster)).endswith("http: server gave HTTP response to HTTPS client")
 
 
-async def test_a_bundle_that_is_none_is_said_to_be_that(cluster, server) -> None:
+async def test_an_invalid_bundle_is_named(cluster, server) -> None:
     bundle = base64.b64encode(b"zzz").decode()
     cluster.hook(clientConfig={"url": server.on("/ok", {}), "caBundle": bundle})
     assert (await cluster.refusal()).message == (

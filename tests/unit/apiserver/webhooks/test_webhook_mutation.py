@@ -81,7 +81,7 @@ async def test_a_webhook_that_asked_for_it_sees_what_came_after_it(cluster, serv
     assert server.asked[-1][2]["request"]["object"]["data"] == {"a": "b", "x": "y"}
 
 
-async def test_nobody_is_asked_again_when_nothing_changed(cluster, server) -> None:
+async def test_no_webhook_is_asked_again_when_nothing_changed(cluster, server) -> None:
     cluster.hook(url=server.on("/first", adding("a", "b")), is_mutating=True, reinvocationPolicy="IfNeeded")
     await cluster.admit()
     assert len(server.asked) == 1

@@ -11,7 +11,7 @@ from nodeyard.apiserver.errors import ApiError
 # the question
 
 
-async def test_a_webhook_is_told_all_about_the_write(cluster, server) -> None:
+async def test_a_webhook_gets_the_whole_request(cluster, server) -> None:
     cluster.hook(url=server.on("/ok", {}))
     attributes = await cluster.admit()
     [(url, headers, review)] = server.asked
@@ -150,7 +150,7 @@ async def test_an_answer_that_cannot_be_used_is_ignored_where_the_policy_says_so
 # dry run
 
 
-async def test_a_dry_run_is_told_to_the_webhook(cluster, server) -> None:
+async def test_a_dry_run_is_marked_in_the_review(cluster, server) -> None:
     cluster.hook(url=server.on("/ok", {}), sideEffects="NoneOnDryRun")
     await cluster.admit(dry_run=True)
     assert server.asked[0][2]["request"]["dryRun"] is True
@@ -180,7 +180,7 @@ async def test_validating_webhooks_are_called_at_the_same_time(cluster, server) 
     assert len(server.asked) == 2
 
 
-async def test_of_several_denials_the_first_by_name_is_heard(cluster, server) -> None:
+async def test_of_several_denials_the_first_by_name_is_returned(cluster, server) -> None:
     for name in ("b", "a"):
         cluster.hook(url=server.on(f"/{name}", {"allowed": False}), at=f"{name}.example.com")
     assert 'webhook "a.example.com" denied' in (await cluster.refusal()).message

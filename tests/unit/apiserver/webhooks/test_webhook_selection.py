@@ -225,7 +225,7 @@ def test_objects_outside_namespaces_are_never_exempt_by_namespace(cluster: Clust
     assert cluster.is_called(write(NODES))
 
 
-def test_a_namespace_is_judged_by_its_own_labels(cluster: Cluster) -> None:
+def test_a_namespace_is_selected_by_its_own_labels(cluster: Cluster) -> None:
     cluster.hook(namespaceSelector=TEAM_B)
     kind = resource("namespaces", namespaced=False)
     assert cluster.is_called(write(kind, name="new", labels={"team": "b"}))
@@ -233,7 +233,7 @@ def test_a_namespace_is_judged_by_its_own_labels(cluster: Cluster) -> None:
     assert not cluster.is_called(write(kind, "DELETE", name="ns", object=None))
 
 
-def test_a_namespace_that_is_not_there_cannot_be_judged(cluster: Cluster) -> None:
+def test_a_missing_namespace_cannot_be_selected(cluster: Cluster) -> None:
     cluster.hook(namespaceSelector=TEAM_A)
     with pytest.raises(ApiError, match='namespaces "gone" not found'):
         cluster.is_called(write(namespace="gone"))
@@ -291,7 +291,7 @@ def test_a_false_condition_decides_whatever_fails_beside_it(cluster: Cluster) ->
     assert not cluster.is_called(write())
 
 
-def test_one_failure_is_told_without_brackets() -> None:
+def test_one_failure_is_reported_without_brackets() -> None:
     with pytest.raises(ConditionError) as caught:
         Conditions(conditions("fail", "true"), Fixed).hold({}, None)
     assert str(caught.value) == "expression 'fail' resulted in error: no such key: fail"
@@ -301,7 +301,7 @@ def test_one_failure_is_told_without_brackets() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ValidatingWebhookConfiguration", "ValidatingAdmissionPolicyBinding"])
-def test_what_configures_admission_is_out_of_its_reach(kind: str) -> None:
+def test_webhooks_are_not_called_for_admission_configurations(kind: str) -> None:
     configuration = resource(f"{kind.lower()}s", "admissionregistration.k8s.io", kind=kind, namespaced=False)
     assert is_exempt(write(configuration))
     assert not is_exempt(write(resource(f"{kind.lower()}s", "example.com", kind=kind)))

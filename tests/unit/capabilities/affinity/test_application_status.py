@@ -91,7 +91,7 @@ def test_a_released_application_says_what_flux_says_and_what_class_it_has():
     }
 
 
-def test_a_status_that_says_it_already_is_not_written():
+def test_an_unchanged_status_is_not_written():
     given = snapshot({}, release=released({}))
     status = status_of(given)
     again = replace(given, application={**given.application, "status": status})
@@ -111,12 +111,12 @@ def test_what_others_say_in_the_status_stays():
     assert conditions(status)["WorkloadsReady"] == ("True", "All")
 
 
-def test_a_release_whose_word_is_old_is_not_ready():
+def test_a_release_with_an_old_observed_generation_is_not_ready():
     old = with_ready(released({}), generation=0)
     assert conditions(status_of(snapshot({}, release=old)))["Ready"] == ("Unknown", "ReleasePending")
 
 
-def test_while_the_class_changes_both_are_told():
+def test_while_the_class_changes_both_are_reported():
     given = snapshot({"affinityClass": "dc2"}, release=released({"affinityClass": "dc1"}))
     status = status_of(given)
     assert (status["affinityClass"], status["previousAffinityClass"]) == ("dc2", "dc1")
@@ -131,7 +131,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("spec", "tenant", "reason"), REFUSED, ids=[each[2] for each in REFUSED])
-def test_a_refused_class_is_told_where_the_class_and_the_whole_are(spec, tenant, reason):
+def test_a_refused_class_is_in_the_condition_of_the_class_and_in_ready(spec, tenant, reason):
     status = status_of(snapshot(spec, policy=tenant))
     assert conditions(status)["Ready"] == conditions(status)["AffinityClassResolved"] == ("False", reason)
     assert conditions(status)["PlacementEnforced"] == ("False", "ReleasePending")
@@ -147,7 +147,7 @@ def test_a_refused_change_leaves_the_class_in_effect():
     assert conditions(status)["AffinityClassResolved"] == ("False", "AffinityClassNotFound")
 
 
-def test_a_withdrawn_class_is_told_and_the_application_is_as_ready_as_its_release():
+def test_a_withdrawn_class_is_reported_and_the_application_is_as_ready_as_its_release():
     live = released({"affinityClass": "dc1"})
     status = status_of(snapshot({"affinityClass": "dc1"}, policy=policy("", ("dc2",)), release=live))
     assert conditions(status)["Ready"] == ("True", "InstallSucceeded")
@@ -163,7 +163,7 @@ def test_a_withdrawn_class_is_told_and_the_application_is_as_ready_as_its_releas
     ],
     ids=["no class", "only warns", "the class is gone"],
 )
-def test_placement_that_nobody_enforces_is_told(classes, spec, expected):
+def test_placement_that_nobody_enforces_is_reported(classes, spec, expected):
     status = status_of(snapshot(spec, classes=classes, release=released(spec)))
     assert conditions(status)["PlacementEnforced"] == expected
 
@@ -181,7 +181,7 @@ WEAK = {"dc1": affinity_class("dc1", allowNamespaceOverride=True)}
     ],
     ids=["nobody is asked", "the namespace is exempt", "the namespace weakens it", "it may not"],
 )
-def test_placement_that_is_not_enforced_here_is_told(given, expected):
+def test_placement_that_is_not_enforced_here_is_reported(given, expected):
     spec = {"affinityClass": "dc1"}
     status = status_of(snapshot(spec, release=released(spec), **given))
     assert conditions(status)["PlacementEnforced"] == expected
@@ -202,13 +202,13 @@ def test_a_release_of_somebody_else_is_not_taken_for_its_own():
     assert "release" not in status
 
 
-def test_a_write_that_was_refused_is_told_with_its_error():
+def test_a_write_that_was_refused_is_reported_with_its_error():
     status = status_of(snapshot({}), result=Result.DENIED, message="policy says no")
     assert conditions(status)["Ready"] == ("False", "ClassRecordedFailed")
     assert message(status, "Ready") == "Postgres tenant-acme/main-db: policy says no"
 
 
-def test_an_application_that_is_going_says_nothing_more():
+def test_an_application_being_deleted_gets_no_status():
     assert status_of(snapshot(app=application({}, deletionTimestamp="2026-01-01T00:00:00Z"))) is None
 
 
@@ -263,7 +263,7 @@ def test_a_definition_says_whether_its_kind_is_served_and_as_declared(given, rea
     assert (found["Ready"], found["Served"]) == (ready, served)
 
 
-def test_what_is_left_out_of_a_schema_is_told_by_a_definition_that_is_ready():
+def test_a_ready_definition_reports_what_is_left_out_of_its_schema():
     rich = definition(schema={"patternProperties": {}}, **GUARDED)
     status = definition_status(rich, crd=crd(rich), applications=3)
     assert conditions(status)["Ready"] == ("True", "SchemaSimplified")
@@ -271,17 +271,17 @@ def test_what_is_left_out_of_a_schema_is_told_by_a_definition_that_is_ready():
     assert "patternProperties of spec" in message(status, "Served")
 
 
-def test_names_that_the_server_does_not_accept_are_told():
+def test_names_that_the_server_does_not_accept_are_reported():
     assert '"pg" is already in use' in message(definition_status(crd=crd(status=REFUSED_NAMES)), "Ready")
 
 
-def test_a_definition_says_it_once():
+def test_the_status_of_a_definition_is_written_once():
     status = definition_status(crd=crd())
     body = definition_body(**GUARDED)
     assert definition_status(of=msgspec.convert({**body, "status": status}, ApplicationDefinition), crd=crd()) is None
 
 
-def test_a_definition_that_waits_to_go_tells_for_whom_and_then_nothing():
+def test_a_definition_that_waits_for_deletion_names_its_users_and_then_nothing():
     going = definition(deletionTimestamp="2026-01-01T00:00:00Z", **GUARDED)
     assert conditions(definition_status(going, crd=crd(), applications=1))["Ready"] == ("False", "DefinitionInUse")
     assert definition_status(going) is None

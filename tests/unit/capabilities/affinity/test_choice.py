@@ -137,7 +137,7 @@ def test_a_class_that_is_being_deleted_gets_no_new_users_and_keeps_the_old():
     assert (kept.message.reason, kept.is_blocking) == (Reason.CHOSEN_BY_APPLICATION, False)
 
 
-def test_a_release_of_another_application_says_nothing():
+def test_a_release_of_another_application_does_not_count():
     other = released("dc2")
     other["metadata"]["labels"][names.APPLICATION_NAME] = "other"
     assert choose(unrecorded({}, policy=DEFAULT, release=other)).name == "dc1"
@@ -191,7 +191,7 @@ def test_a_record_of_another_object_does_not_count():
     assert choose(snapshot(app=copied, policy=SOME)).name == "dc1"
 
 
-def test_a_refusal_tells_the_application_the_class_and_what_is_allowed():
+def test_a_refusal_names_the_application_the_class_and_what_is_allowed():
     world = snapshot(spec("dc3"), policy=SOME)
     assert choose(world).message == ClassNotAllowed(
         object=world.ref, affinity_class="dc3", tenant="acme", allowed=("dc1", "dc2")

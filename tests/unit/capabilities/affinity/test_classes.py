@@ -49,7 +49,7 @@ def planned(**given):
 # kept
 
 
-def test_a_class_that_is_used_is_held():
+def test_a_used_class_gets_a_finalizer():
     plan = planned(users=[USER], metadata={"finalizers": ["other"], "resourceVersion": "7"})
 
     assert [each.reason for each in plan.actions] == [Reason.FINALIZER_ADDED]
@@ -59,14 +59,14 @@ def test_a_class_that_is_used_is_held():
 
 
 @pytest.mark.parametrize("metadata", [HELD, GOING], ids=["stays", "is deleted"])
-def test_a_class_that_nobody_uses_is_let_go(metadata):
+def test_an_unused_class_loses_its_finalizer(metadata):
     plan = planned(metadata=metadata)
 
     assert [(each.verb, each.reason) for each in plan.actions] == [(Verb.PATCH, Reason.FINALIZER_REMOVED)]
     assert plan.writes[plan.actions[0].id].body == {"metadata": {"finalizers": ["other"]}}
 
 
-def test_a_class_that_is_used_does_not_go_and_says_by_whom():
+def test_a_used_class_is_not_deleted_and_names_its_users():
     plan = planned(users=[USER], metadata=GOING)
 
     assert plan.actions == []
@@ -262,7 +262,7 @@ def conditions(found):
     return {each["type"]: (each["status"], each["reason"]) for each in found["conditions"]}
 
 
-def test_nodes_by_zone_and_users_are_told():
+def test_nodes_by_zone_and_users_are_reported():
     found = status(zones={"b": 2, "a": 1}, users=[USER] * 120, violators=["tenant-acme/p"])
 
     assert (found["nodes"], found["users"], len(found["inUseBy"]), found["violators"]) == (3, 120, 100, 1)
@@ -296,7 +296,7 @@ def test_a_class_says_that_only_releases_can_have_it_while_somebody_else_serves_
     assert "ReleasesOnly" not in conditions(status(told, zones={"a": 1}))
 
 
-def test_selectors_that_got_in_somehow_are_named():
+def test_invalid_selectors_that_are_stored_already_are_named():
     bad = affinity_class("dc1", {"zone": "not a value"})
 
     assert conditions(status(bad))["Ready"] == ("False", "InvalidSelector")
@@ -312,11 +312,11 @@ def test_nothing_is_written_where_nothing_has_changed():
     assert status(same, zones={"a": 1}) is None
 
 
-def test_nothing_is_written_on_a_class_that_is_let_go():
+def test_nothing_is_written_on_a_class_that_loses_its_finalizer():
     assert status(metadata=GOING) is None
 
 
-def test_pods_outside_the_class_are_found_and_told():
+def test_pods_outside_the_class_are_found_and_reported():
     pods = [
         msgspec.convert(pod("inside", spec={"nodeSelector": {ZONE: "dc1"}}), PlacedPod),
         msgspec.convert(pod("outside"), PlacedPod),
@@ -334,7 +334,7 @@ def test_pods_outside_the_class_are_found_and_told():
     assert events[0].message == '1 running pod of AffinityClass "dc1" could run outside it: tenant-acme/outside'
 
 
-def test_a_class_that_is_used_and_has_no_nodes_is_told_of():
+def test_a_used_class_without_nodes_is_reported():
     events = class_events(ClassSnapshot(affinity_class("dc1"), users=[USER]))
 
     assert [each.reason for each in events] == ["NoNodeMatches"]

@@ -63,7 +63,7 @@ def test_without_flux_that_is_known():
     "key",
     ["application/Postgres/tenant-acme/gone", "application/Other/x/y", "class/gone", "definition/gone", "pod/x/y", "?"],
 )
-def test_of_what_is_not_there_there_is_no_snapshot(key):
+def test_a_missing_object_has_no_snapshot(key):
     assert collect(AffinityView(POSTGRES), key, NOW) is None
 
 
@@ -164,7 +164,7 @@ def test_a_class_judges_one_pod_of_each_shape_however_many_there_are(judgements,
     assert list(controller.pod_keys(view, moved, None)) == ["class/dc1"]
 
 
-def test_of_very_many_pods_outside_only_the_number_is_told(judgements):
+def test_of_very_many_pods_outside_only_the_number_is_reported(judgements):
     view = AffinityView(*CLASSES, *(placed(number, "dc2") for number in range(101)))
 
     snapshot = collect(view, "class/dc1", NOW)
@@ -173,7 +173,7 @@ def test_of_very_many_pods_outside_only_the_number_is_told(judgements):
     assert len(judgements) == 1
 
 
-def test_pods_of_a_daemon_set_are_judged_by_their_nodes_where_its_selector_does_not_do():
+def test_pods_of_a_daemon_set_are_checked_by_their_nodes_where_its_selector_is_not_enough():
     terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a", "b"]}]}]}
     affinity = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
     either = class_body("dc1", nodeAffinity=affinity)
@@ -223,7 +223,7 @@ def test_a_crd_that_a_definition_had_under_another_plural_is_known():
     assert collect(view, "definition/postgres", NOW).former == ["pgs.apps.cozystack.io"]
 
 
-def test_an_application_knows_whether_anybody_is_asked_about_its_pods_and_what_its_namespace_says():
+def test_an_application_has_the_registration_of_the_pod_webhook_and_the_labels_of_its_namespace():
     asking = {"apiVersion": VALIDATING.api_version, "kind": VALIDATING.kind, **registration()}
     labels = {names.ENFORCEMENT: "Warn"}
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant-acme", "labels": labels}}

@@ -46,7 +46,7 @@ def why_pod(view):
     return why(view, "v1", "Pod", "main-1", HOME)
 
 
-def test_a_refused_pods_way_is_told_from_tenant_to_verdict():
+def test_a_denied_pod_is_explained_from_tenant_to_decision():
     view = AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), recent_kinds=[CNPG])
 
     assert (
@@ -69,7 +69,7 @@ Pod tenant-acme/main-1
     )
 
 
-def test_an_owner_that_may_not_be_read_is_named_with_what_hinders():
+def test_an_owner_that_may_not_be_read_is_named_with_the_error():
     troubles = {"Cluster.postgresql.cnpg.io": "cannot watch clusters.postgresql.cnpg.io: forbidden: no right"}
     view = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)), recent_kinds=[CNPG], troubles=troubles)
 
@@ -89,14 +89,14 @@ def test_an_owner_that_may_not_be_read_is_named_with_what_hinders():
     ],
     ids=["missing", "made again"],
 )
-def test_owners_that_lead_nowhere_are_told_of(owner, reason):
+def test_owners_that_lead_nowhere_are_listed(owner, reason):
     said = " ".join(why_pod(AffinityView(*SURROUNDINGS, CLUSTER, pod(owner), recent_kinds=[CNPG])).split())
 
     assert "UnownedAllowed" in said
     assert reason in said
 
 
-def test_kinds_on_the_way_that_nobody_watches_are_asked_for_first():
+def test_unwatched_kinds_of_owners_are_watched_first():
     unwatched = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)))
     ref = ObjectRef(api_version="v1", kind="Pod", name="main-1", namespace=HOME)
 
@@ -118,7 +118,7 @@ def test_pods_of_exempt_namespaces_are_never_checked():
     assert "NamespaceExempt" in why(AffinityView(*SURROUNDINGS, system), "v1", "Pod", "main-1", "kube-system")
 
 
-def test_an_application_is_told_with_its_tenant_class_and_release():
+def test_an_application_is_explained_with_its_tenant_class_and_release():
     view = AffinityView(*SURROUNDINGS, application_body("Postgres", HOME, "main-db", affinityClass="gpu"))
 
     said = " ".join(why(view, names.APPS_API_VERSION, "Postgres", "main-db", HOME).split())
@@ -155,7 +155,7 @@ def test_nobody_is_told_to_choose_the_class_that_is_missing():
     assert "Set spec.affinityClass to another class, once tenant acme allows one" in said
 
 
-def test_a_tenant_is_told_with_every_tenant_above_it():
+def test_a_tenant_is_explained_with_every_tenant_above_it():
     inner = tenant_body("web", HOME, allowedAffinityClasses=["dc1"])
     view = AffinityView(*SURROUNDINGS, inner)
 
@@ -166,14 +166,14 @@ def test_a_tenant_is_told_with_every_tenant_above_it():
     assert "Tenant tenant-acme/web: TenantPolicy" in why(view, "v1", "Namespace", "tenant-acme-web").replace("\n", " ")
 
 
-def test_a_class_is_told_with_its_users():
+def test_a_class_is_explained_with_its_users():
     said = " ".join(why(AffinityView(*SURROUNDINGS), names.API_VERSION, "AffinityClass", "dc1").split())
 
     assert "NoNodeMatches" in said
     assert "Postgres tenant-acme/main-db, Tenant tenant-root/acme: UsesClass: uses class dc1" in said
 
 
-def test_what_is_not_fine_is_not_told_as_fine():
+def test_what_is_not_fine_is_not_reported_as_fine():
     going = tenant_body("acme")
     going["metadata"] |= {"deletionTimestamp": "2029-12-31T00:00:00Z", "finalizers": ["other/one"]}
     told = why(AffinityView(going), names.APPS_API_VERSION, "Tenant", "acme", "tenant-root")

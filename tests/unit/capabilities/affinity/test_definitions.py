@@ -37,7 +37,7 @@ def done(made):
     return [each.reason for each in made.actions], [each.reason for each in made.blocked]
 
 
-def test_the_finalizer_stands_before_the_crd():
+def test_the_finalizer_is_added_before_the_crd():
     made = planned(definition=definition())
     finalizer, served = made.actions
     assert (finalizer.reason, served.reason) == (Reason.FINALIZER_ADDED, Reason.DEFINITION_SERVED)
@@ -97,7 +97,7 @@ def test_what_others_have_changed_in_our_crd_is_undone():
     assert done(planned(crd=live)) == ([Reason.DEFINITION_SERVED], [])
 
 
-def test_what_is_left_out_of_the_schema_is_told_and_the_kind_is_served():
+def test_what_is_left_out_of_the_schema_is_reported_and_the_kind_is_served():
     rich = definition(schema={"patternProperties": {"^a": {}}}, **GUARDED)
     made = planned(definition=rich)
     assert done(made) == ([Reason.DEFINITION_SERVED], [Reason.SCHEMA_SIMPLIFIED])
@@ -198,7 +198,7 @@ def test_before_the_crd_goes_it_takes_nothing_new():
     assert (rule["rule"], rule["optionalOldSelf"]) == ("oldSelf.hasValue()", True)
 
 
-def test_what_was_made_before_the_crd_was_closed_has_time_to_be_told():
+def test_what_was_created_before_the_crd_was_closed_has_time_to_reach_the_watch():
     made = planned(definition=definition(**GOING), crd=closed(definitions.SETTLE.total_seconds() / 2))
     assert done(made) == ([], [Reason.DEFINITION_CLOSED])
     assert made.wake_at == NOW + definitions.SETTLE / 2
@@ -207,7 +207,7 @@ def test_what_was_made_before_the_crd_was_closed_has_time_to_be_told():
     )  # fmt: skip
 
 
-def test_a_moment_that_nobody_can_read_is_written_again():
+def test_an_invalid_timestamp_is_rewritten():
     odd = closed(60)
     odd["metadata"]["annotations"] = {names.CLOSED_AT: "soon"}
     assert done(planned(definition=definition(**GOING), crd=odd)) == ([Reason.DEFINITION_CLOSED], [])
@@ -215,7 +215,7 @@ def test_a_moment_that_nobody_can_read_is_written_again():
     assert len(version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]) == 1
 
 
-def test_a_definition_made_anew_opens_its_crd_again_and_later_closes_it_again():
+def test_a_recreated_definition_reopens_its_crd_and_later_closes_it_again():
     assert done(planned(crd=closed(60))) == ([Reason.DEFINITION_SERVED], [])
     opened = crd(annotations={names.CLOSED_AT: "2020-01-01T00:00:00Z"})
     assert done(planned(definition=definition(**GOING), crd=opened)) == ([Reason.DEFINITION_CLOSED], [])
@@ -231,7 +231,7 @@ def test_a_definition_that_was_served_under_another_plural_is_not_served_under_t
     assert "already served as pgs.apps.cozystack.io, whose applications would be orphaned" in error
 
 
-def test_nor_does_it_go_before_its_plural_is_set_back():
+def test_a_definition_with_another_plural_is_not_deleted_before_the_plural_is_set_back():
     assert done(planned(definition=definition(**GOING), former=FORMER)) == ([], [Reason.INVALID_DEFINITION])
     assert done(planned(definition=definition(**GOING), former=FORMER, applications=1)) == (
         [], [Reason.DEFINITION_IN_USE]
@@ -251,6 +251,6 @@ def test_a_crd_of_somebody_else_outlives_the_definition():
     assert done(planned(definition=definition(**GOING), crd=crd(labels={}))) == ([Reason.FINALIZER_REMOVED], [])
 
 
-def test_a_definition_that_we_never_guarded_goes_without_us():
+def test_a_definition_without_our_finalizer_is_deleted_without_us():
     gone = definition(deletionTimestamp="2026-01-01T00:00:00Z")
     assert done(planned(definition=gone, crd=crd())) == ([], [])

@@ -14,7 +14,7 @@ def narrowed(**fields):
     return {**found, "webhooks": entries}
 
 
-def test_what_is_declared_is_asked():
+def test_a_complete_registration_counts():
     assert is_webhook_registered(registration())
 
 
@@ -30,10 +30,10 @@ def test_what_is_declared_is_asked():
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_a_registration_that_was_narrowed_asks_too_little(fields):
+def test_a_narrowed_registration_does_not_count(fields):
     assert not is_webhook_registered(narrowed(**fields))
 
 
-def test_without_a_registration_nothing_is_asked():
+def test_without_a_registration_nothing_is_enforced():
     assert not is_webhook_registered(None)
     assert not is_webhook_registered({"metadata": {}, "webhooks": None})

@@ -48,7 +48,7 @@ def test_the_applications_are_the_designs():
     ]
 
 
-def test_the_tenants_come_to_rest_with_nothing_refused():
+def test_the_tenants_converge_with_nothing_refused():
     bodies = [each for each in documents("tenants") if each["kind"] == "Tenant"]
     tenants = [msgspec.convert(each, Tenant) for each in bodies]
     classes = frozenset(each["metadata"]["name"] for each in documents("classes"))

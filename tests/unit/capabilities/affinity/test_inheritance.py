@@ -52,7 +52,7 @@ def test_a_default_that_was_declined_above_is_not_taken_from_further_up():
 
 
 @pytest.mark.parametrize("own", [("", None), ("", ()), (None, ("dc1",))], ids=["no default", "none at all", "fewer"])
-def test_where_a_tenant_lets_nothing_go_without_a_class_those_within_it_do_not_either(own):
+def test_where_a_tenant_requires_a_class_its_descendants_do_too(own):
     tree = (tenant("acme", *SEED), tenant("acme/web", *own), tenant("acme/web/shop"))
     assert found(*tree).needs_class
     assert found(*tree, namespace="tenant-acme-web-shop").needs_class
@@ -63,7 +63,7 @@ def test_a_class_is_not_needed_where_nobody_above_restricts_or_has_a_default():
     assert not found(tenant("acme", None, ["dc1"]), tenant("acme/web", "")).needs_class
 
 
-def test_where_a_tenant_holds_pods_of_nobody_to_its_classes_those_within_it_do_too():
+def test_where_a_tenant_holds_pods_without_application_to_its_classes_its_descendants_do_too():
     strict = tenant("acme", *SEED, spec={"unownedPods": "RequireAllowed"})
     lax = tenant("acme/web", spec={"unownedPods": "Allow"})
     tree = effective_policies((tenant("root"), strict, lax, tenant("acme/web/shop"), tenant("other")), CLASSES)
@@ -148,7 +148,7 @@ def test_a_tenant_without_a_parent_has_nothing_and_neither_have_those_below():
 
 
 @pytest.mark.parametrize("intruder", ["acme-web", "Acme", "9lives"])
-def test_a_tenant_that_is_called_wrongly_takes_nobodys_namespace(intruder):
+def test_a_tenant_with_an_invalid_name_takes_no_namespace_of_another(intruder):
     real = tenant("acme/web", None, ["dc1"])
     tree = effective_policies([tenant(intruder, "gpu", ["gpu"]), tenant("acme"), real], CLASSES)
     assert set(tree) == {names.TENANT_ROOT, "tenant-acme", "tenant-acme-web"}

@@ -89,7 +89,7 @@ def test_a_custom_resource_may_stand_between():
     assert found(pod("p", [cluster]), cluster, HELM).application == POSTGRES
 
 
-def test_a_release_of_an_application_ends_the_way_though_it_has_owners():
+def test_a_release_of_an_application_ends_the_walk_though_it_has_owners():
     app = body(names.APPS_API_VERSION, "Postgres", "main-db")
     owned = release(owners=[app])
 
@@ -116,7 +116,7 @@ def test_a_release_that_another_release_installed_leads_on():
     ],
     ids=["half labelled", "labels of another name", "no kind"],
 )
-def test_a_release_whose_labels_do_not_fit_is_of_nobody(wrong):
+def test_a_release_whose_labels_do_not_fit_belongs_to_no_application(wrong):
     assert found(pod("p", [DEPLOYMENT]), DEPLOYMENT, wrong) == Unowned()
 
 
@@ -145,7 +145,7 @@ def test_the_label_counts_where_owners_lead_nowhere():
     assert ends(lineage) == [("marker", Reason.OWNER_MISSING)]
 
 
-def test_the_label_does_not_count_where_owners_tell():
+def test_the_label_does_not_count_where_owners_lead_to_an_application():
     redis = release("redis-cache", of=("Redis", "cache"))
     copied = pod("p", [DEPLOYMENT], labels={names.FLUX_NAME: "redis-cache"})
 
@@ -154,7 +154,7 @@ def test_the_label_does_not_count_where_owners_tell():
     assert (lineage.application, lineage.others) == (POSTGRES, ())
 
 
-def test_a_pod_without_owners_is_of_nobody():
+def test_a_pod_without_owners_belongs_to_no_application():
     assert found(pod("p")) == Unowned()
 
 
@@ -165,7 +165,7 @@ def test_an_owner_that_is_not_there_is_named():
     assert ends(lineage) == [("main-db-5f", Reason.OWNER_MISSING)]
 
 
-def test_an_owner_that_was_made_anew_is_not_the_one_that_is_meant():
+def test_a_recreated_owner_is_not_the_referenced_one():
     anew = {**REPLICA_SET, "metadata": {**REPLICA_SET["metadata"], "uid": "other"}}
 
     lineage = found(pod("p", [REPLICA_SET]), anew, DEPLOYMENT, HELM)
@@ -174,7 +174,7 @@ def test_an_owner_that_was_made_anew_is_not_the_one_that_is_meant():
     assert ends(lineage) == [("main-db-5f", Reason.OWNER_REPLACED)]
 
 
-def test_owners_in_a_circle_end():
+def test_a_cycle_of_owners_ends():
     one, other = body("v1", "A", "one"), body("v1", "B", "other")
     one["metadata"]["ownerReferences"] = [reference(other)]
     other["metadata"]["ownerReferences"] = [reference(one)]
@@ -185,7 +185,7 @@ def test_owners_in_a_circle_end():
     assert ends(lineage) == [("one", Reason.OWNER_CYCLE)]
 
 
-def test_an_owner_that_two_share_is_no_circle():
+def test_a_shared_owner_is_no_cycle():
     left = body("v1", "A", "left", owners=[DEPLOYMENT])
     right = body("v1", "B", "right", owners=[DEPLOYMENT])
 
@@ -210,7 +210,7 @@ def test_an_owner_that_does_not_answer_is_unknown_too():
     assert found(pod("p", [cluster]), main=Unreadable("timeout")).obstacle.reason is Reason.OWNER_UNKNOWN
 
 
-def test_what_one_owner_tells_makes_up_for_another_that_cannot_be_read():
+def test_one_owner_with_an_application_makes_up_for_another_that_cannot_be_read():
     cluster = body("postgresql.cnpg.io/v1", "Cluster", "main")
 
     lineage = found(pod("p", [cluster, DEPLOYMENT]), DEPLOYMENT, HELM, main=Unreadable("timeout"))
@@ -330,7 +330,7 @@ def test_owners_of_the_cluster_are_looked_for_in_no_namespace_and_lead_to_no_rel
     assert found(pod("p", [wide]), wide, HELM) == Unowned()
 
 
-def test_a_way_without_end_is_not_followed_to_it():
+def test_an_endless_chain_of_owners_is_not_followed_to_its_end():
     chain = [body("v1", "Link", "link-0")]
     for number in range(1, MAX_DEPTH + 2):
         chain.append(body("v1", "Link", f"link-{number}", owners=[chain[-1]]))
@@ -341,7 +341,7 @@ def test_a_way_without_end_is_not_followed_to_it():
     assert "16 steps" in lineage.obstacle.detail
 
 
-def test_owners_without_number_are_not_all_followed():
+def test_of_very_many_owners_not_all_are_followed():
     crowd = [body("v1", "One", f"one-{number}") for number in range(MAX_OBJECTS)]
 
     lineage = found(pod("p", crowd), *crowd)
@@ -350,7 +350,7 @@ def test_owners_without_number_are_not_all_followed():
     assert "128 owners" in lineage.obstacle.detail
 
 
-def test_where_the_label_leads_is_told_with_its_uid():
+def test_the_application_of_the_label_is_returned_with_its_uid():
     lineage = found(pod("hook", labels={names.FLUX_NAME: "postgres-main-db"}), HELM)
 
     assert isinstance(lineage, Owned)

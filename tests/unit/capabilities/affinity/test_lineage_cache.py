@@ -39,7 +39,7 @@ def owner(obj=REPLICA_SET, **changes):
     return msgspec.convert(reference(obj, **changes), OwnerReference)
 
 
-def test_the_way_is_walked_once_and_then_only_looked_over():
+def test_the_path_is_walked_once_and_then_only_compared():
     view = Counting(*OBJECTS)
     first = cached_lineage(owner(), NAMESPACE, view)
     view.gets = 0
@@ -58,7 +58,7 @@ def test_the_way_is_walked_once_and_then_only_looked_over():
     ],
     ids=["another class", "another release"],
 )
-def test_a_change_of_anything_on_the_way_is_seen(changed):
+def test_a_change_of_anything_on_the_path_is_seen(changed):
     before = cached_lineage(owner(), NAMESPACE, PlacementView(*OBJECTS))
 
     after = cached_lineage(owner(), NAMESPACE, PlacementView(*changed))
@@ -70,7 +70,7 @@ def test_a_change_of_anything_on_the_way_is_seen(changed):
 @pytest.mark.parametrize(
     "left", [(DEPLOYMENT, release()), (REPLICA_SET, DEPLOYMENT)], ids=["the owner is gone", "the release is gone"]
 )
-def test_what_is_not_all_there_any_more_has_to_be_walked(left):
+def test_a_path_with_a_missing_object_has_to_be_walked_again(left):
     cached_lineage(owner(), NAMESPACE, PlacementView(*OBJECTS))
 
     assert cached_lineage(owner(), NAMESPACE, PlacementView(*left)) is None
@@ -80,14 +80,14 @@ def test_what_is_not_all_there_any_more_has_to_be_walked(left):
 @pytest.mark.parametrize(
     "changes", [{"uid": "another"}, {"name": "another"}, {"kind": "Deployment"}], ids=["uid", "name", "kind"]
 )
-def test_a_reference_that_means_another_is_not_taken_for_this_one(changes):
+def test_a_reference_to_another_object_has_no_cached_path(changes):
     view = PlacementView(*OBJECTS)
     cached_lineage(owner(), NAMESPACE, view)
 
     assert cached_lineage(owner(**changes), NAMESPACE, view) is None
 
 
-def test_in_another_namespace_it_is_another():
+def test_a_path_is_cached_for_its_namespace():
     view = PlacementView(*OBJECTS)
     cached_lineage(owner(), NAMESPACE, view)
 
@@ -117,12 +117,12 @@ def test_a_record_is_seen_when_it_comes_changes_and_goes():
     assert [*found, its_class()] == ["dc1", "dc2", "dc3", "dc1"]
 
 
-def test_what_leads_to_nobody_is_not_remembered():
+def test_a_lineage_without_application_is_not_cached():
     assert cached_lineage(owner(), NAMESPACE, PlacementView(REPLICA_SET, DEPLOYMENT, release(of=None))) is None
     assert memory._cache == {}
 
 
-def test_only_so_much_is_remembered(monkeypatch):
+def test_the_cache_is_bounded(monkeypatch):
     monkeypatch.setattr(memory, "MAX_ENTRIES", 2)
     sets = [body("apps/v1", "ReplicaSet", f"set-{number}", owners=[DEPLOYMENT]) for number in range(3)]
     view = PlacementView(*sets, DEPLOYMENT, release())

@@ -95,7 +95,7 @@ ACTIONS = [
 
 
 @pytest.mark.parametrize("kind", ACTIONS, ids=lambda kind: kind.__name__)
-def test_an_action_is_told_in_the_present_before_and_in_the_past_after(kind):
+def test_an_action_has_a_present_text_before_and_a_past_text_after(kind):
     message = example(kind)
 
     assert message.text().split()[0] in PAST

@@ -94,7 +94,7 @@ def test_a_pod_that_asks_for_the_nodes_of_its_class_is_allowed():
 
 
 @pytest.mark.parametrize("selector", [None, DC2, {"disk": "ssd"}], ids=["none", "another value", "another key"])
-def test_a_missing_node_selector_is_refused_in_the_words_of_the_design(selector):
+def test_a_missing_node_selector_is_refused_with_the_message_of_the_design(selector):
     placement = place(subject(selector), owned(), Around(affinity_class("dc1")))
 
     assert placement.decision is Decision.DENIED
@@ -115,7 +115,7 @@ def test_a_refusal_names_the_value_that_the_pod_has_and_a_node_that_it_could_rea
     assert place(subject({"disk": "ssd"}), owned(), around).violation.endswith("topology.kubernetes.io/zone=dc1")
 
 
-def test_a_class_that_is_not_there_is_refused_in_the_words_of_the_design():
+def test_a_class_that_is_not_there_is_refused_with_the_message_of_the_design():
     placement = place(subject(DC1), owned(), Around())
 
     assert (placement.decision, placement.violation) == (Decision.DENIED, 'AffinityClass "dc1" not found')
@@ -175,7 +175,7 @@ def test_a_pod_that_can_go_nowhere_is_admitted_with_a_warning():
     ("enforcement", "decision", "warns"),
     [("Deny", Decision.DENIED, False), ("Warn", Decision.WARNED, True), ("Audit", Decision.AUDITED, False)],
 )
-def test_the_class_says_how_hard_it_is_meant(enforcement, decision, warns):
+def test_the_class_sets_its_enforcement(enforcement, decision, warns):
     placement = place(subject(), owned(), Around(affinity_class("dc1", enforcement=enforcement)))
 
     assert placement.decision is decision
@@ -242,7 +242,7 @@ def test_a_class_before_that_is_gone_admits_nobody():
 # of nobody
 
 
-def test_pods_of_nobody_may_go_anywhere_unless_their_tenant_says_otherwise():
+def test_pods_without_application_may_run_anywhere_unless_their_tenant_says_otherwise():
     assert place(subject(), Unowned(), Around()).reason is Reason.UNOWNED_ALLOWED
     assert place(subject(), Unowned(), Around(policy=policy())).reason is Reason.UNOWNED_ALLOWED
 
@@ -258,7 +258,7 @@ def strict(allowed):
     )
 
 
-def test_a_pod_of_nobody_is_held_to_what_a_tenant_above_requires():
+def test_a_pod_without_application_is_held_to_what_a_tenant_above_requires():
     around = Around(affinity_class("dc1"), policy=replace(policy(allowed=("dc1",)), holds_unowned_above=True))
     assert place(subject(), Unowned(), around).reason is Reason.UNOWNED_REFUSED
     assert place(subject(DC1), Unowned(), around).is_allowed
@@ -276,7 +276,7 @@ def test_a_pod_of_nobody_is_held_to_what_a_tenant_above_requires():
     ],
     ids=["one of them", "another", "all are allowed", "none fits", "none is allowed", "it is not there"],
 )
-def test_a_tenant_may_require_that_they_keep_to_an_allowed_class(allowed, selector, is_allowed):
+def test_a_tenant_may_hold_pods_without_application_to_an_allowed_class(allowed, selector, is_allowed):
     around = Around(affinity_class("dc1"), affinity_class("dc2"), policy=strict(allowed))
 
     assert place(subject(selector), Unowned(), around).is_allowed is is_allowed
@@ -302,14 +302,14 @@ def test_a_pod_that_might_be_of_a_class_it_is_outside_of_is_refused_and_the_miss
     assert '"dc1", which it is outside of' in placement.violation
 
 
-def test_how_hard_that_class_is_meant_counts_there_too():
+def test_the_enforcement_of_a_possible_class_counts_too():
     around = Around(affinity_class("dc1", enforcement="Warn"), here=["dc1"])
 
     assert place(subject(), unknown(), around).decision is Decision.WARNED
 
 
 @pytest.mark.parametrize("names_of", [("soft", "hard"), ("hard", "soft")], ids="-".join)
-def test_the_hardest_of_the_classes_it_could_have_counts_whatever_they_are_called(names_of):
+def test_the_strictest_enforcement_of_the_possible_classes_counts_whatever_their_names(names_of):
     first, second = sorted(names_of)
     meant = {names_of[0]: "Warn", names_of[1]: "Deny"}
     classes = [affinity_class(each, DC1, enforcement=meant[each]) for each in (first, second)]
@@ -319,21 +319,21 @@ def test_the_hardest_of_the_classes_it_could_have_counts_whatever_they_are_calle
     assert (placement.decision, placement.affinity_class) == (Decision.DENIED, names_of[1])
 
 
-def test_what_the_tenant_says_of_pods_of_nobody_counts_over_a_class_that_only_warns():
+def test_the_rule_of_the_tenant_for_pods_without_application_counts_over_a_class_that_only_warns():
     around = Around(affinity_class("dc1", enforcement="Warn"), here=["dc1"], policy=strict(("dc1",)))
 
     assert place(subject(DC2), unknown(), around).decision is Decision.DENIED
 
 
 @pytest.mark.parametrize("here", [(), ("dc1",)], ids=["no class is in use there", "it keeps to all of them"])
-def test_a_pod_that_would_be_allowed_whosever_it_is_is_admitted_with_a_warning(here):
+def test_a_pod_that_every_possible_class_allows_is_admitted_with_a_warning(here):
     placement = place(subject(DC1), unknown(), Around(affinity_class("dc1"), here=here))
 
     assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.OWNER_FORBIDDEN)
     assert "it would be allowed whichever it is" in placement.warnings[0]
 
 
-def test_a_pod_that_might_be_of_nobody_is_held_to_what_they_are_held_to():
+def test_a_pod_that_may_be_without_application_is_held_to_the_rule_for_those():
     around = Around(affinity_class("dc1"), policy=strict(("dc1",)))
 
     assert place(subject(DC2), unknown(), around).decision is Decision.DENIED
@@ -438,6 +438,6 @@ def test_what_is_exempt():
     assert not is_exempt(NAMESPACE, {names.SYSTEM_NAMESPACE: "false"})
 
 
-def test_a_class_that_is_made_anew_under_its_name_is_compiled_anew():
+def test_a_recreated_class_is_compiled_again():
     assert place(subject(DC1), owned(), Around(affinity_class("dc1"))).is_inside
     assert not place(subject(DC1), owned(), Around(affinity_class("dc1", {ZONE: "elsewhere"}))).is_inside

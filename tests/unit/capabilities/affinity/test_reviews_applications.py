@@ -40,7 +40,7 @@ def refused(verdict, *words, code=403):
 
 
 @pytest.mark.parametrize("spec", [{}, {"affinityClass": "dc1"}, {"affinityClass": "dc2", "replicas": 2}])
-def test_a_sound_application_is_let_in(spec):
+def test_a_valid_application_is_admitted(spec):
     verdict = review(question(application(spec)), view())
     assert verdict.is_allowed
     assert verdict.warnings == ()
@@ -74,7 +74,7 @@ def test_outside_tenants_any_class_that_exists_will_do():
 # an update is judged by what it changes
 
 
-def test_an_unrelated_update_of_a_withdrawn_class_is_let_in_with_a_warning():
+def test_an_unrelated_update_of_a_withdrawn_class_is_admitted_with_a_warning():
     old, new = ({"affinityClass": "dc3", "replicas": count} for count in (1, 5))
     verdict = review(question(application(new), application(old)), view(released(old)))
     (warning,) = verdict.warnings
@@ -83,7 +83,7 @@ def test_an_unrelated_update_of_a_withdrawn_class_is_let_in_with_a_warning():
     assert "it was already so before" in warning
 
 
-def test_an_unrelated_update_of_one_that_may_not_go_without_a_class_any_more_is_let_in_with_a_warning():
+def test_an_unrelated_update_of_an_application_that_lacks_a_required_class_is_admitted_with_a_warning():
     old, new = ({"affinityClass": "", "replicas": count} for count in (1, 5))
     release = released(old)
     told = (with_record(application(each), release) for each in (new, old))
@@ -91,21 +91,21 @@ def test_an_unrelated_update_of_one_that_may_not_go_without_a_class_any_more_is_
     assert "still has no class, which is no longer allowed: tenant acme allows dc1, dc2" in warning
 
 
-def test_an_unrelated_update_of_an_application_that_was_never_released_is_let_in_too():
+def test_an_unrelated_update_of_an_application_that_was_never_released_is_admitted_too():
     old, new = ({"affinityClass": "dc9", "replicas": count} for count in (1, 5))
     verdict = review(question(application(new), application(old)), view())
     assert verdict.is_allowed
     assert len(verdict.warnings) == 1
 
 
-def test_a_change_of_class_is_judged():
+def test_a_change_of_class_is_reviewed():
     old = {"affinityClass": "dc1"}
     there = view(released(old))
     assert review(question(application({"affinityClass": "dc2"}), application(old)), there).is_allowed
     assert refused(review(question(application({"affinityClass": "dc3"}), application(old)), there), '"dc3"')
 
 
-def test_who_stops_naming_a_class_is_judged_by_the_default():
+def test_an_application_that_drops_its_class_is_reviewed_by_the_default():
     old = {"affinityClass": "dc1"}
     broken = view(released(old), defaultAffinityClass="dc3", allowedAffinityClasses=["dc1"])
     assert refused(review(question(application({}), application(old)), broken), "cannot be used")
@@ -115,7 +115,7 @@ def test_a_bad_name_does_not_keep_anybody_from_updating():
     assert review(question(application({"replicas": 9}, name="9"), application({}, name="9")), view()).is_allowed
 
 
-def test_an_application_that_is_going_is_let_go():
+def test_an_application_being_deleted_is_not_reviewed():
     going = application({"_x": 1, "affinityClass": "dc9"}, deletionTimestamp="2026-01-01T00:00:00Z")
     assert review(question(going, application({"affinityClass": "dc1"})), view()).is_allowed
 
@@ -165,13 +165,13 @@ def test_a_name_whose_release_is_somebody_elses_is_refused():
     assert refused(verdict, "HelmRelease tenant-acme/postgres-main-db", "Redis main-db")
 
 
-def test_a_kind_that_is_going_takes_nobody_new():
+def test_a_kind_being_deleted_gets_no_new_application():
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     there = ApplicationsView(definition_body(**going))
     assert refused(review(question(application({})), there), "ApplicationDefinition postgres is being deleted")
 
 
-def test_a_tenant_that_is_going_takes_nobody_new():
+def test_a_tenant_being_deleted_gets_no_new_application():
     going = tenant_body()
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     there = ApplicationsView(definition_body(), *CLASSES, going)
@@ -179,7 +179,7 @@ def test_a_tenant_that_is_going_takes_nobody_new():
     assert review(question(application({"replicas": 2}), application({"replicas": 1})), there).is_allowed
 
 
-def test_applications_of_a_platform_that_serves_them_itself_are_its_own_matter():
+def test_applications_of_a_platform_that_serves_them_itself_are_not_reviewed():
     wrong = application({"_x": 1, "affinityClass": "dc9"})
     assert review(question(wrong), view(api_service())).is_allowed
 
@@ -191,7 +191,7 @@ def test_a_label_that_cannot_be_passed_on_is_warned_about_once():
     assert review(question(long, long), view()).warnings == ()
 
 
-def test_kinds_that_nobody_declares_are_not_ours_to_judge():
+def test_undeclared_kinds_are_not_reviewed():
     assert review(question(application({"_x": 1}, kind="Kafka")), view()).is_allowed
     assert review(question(tenant_body()), view()).is_allowed
 

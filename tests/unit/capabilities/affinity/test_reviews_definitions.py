@@ -17,7 +17,7 @@ def refused(verdict, *words, code=422):
     return True
 
 
-def test_a_sound_definition_is_let_in_without_a_word():
+def test_a_valid_definition_is_admitted_without_a_warning():
     verdict = review(question(definition_body()), EMPTY)
     assert verdict.is_allowed
     assert verdict.warnings == ()
@@ -75,13 +75,13 @@ def test_a_prefix_changes_only_while_nothing_is_released_under_it():
     assert review(question(changed, definition_body()), EMPTY).is_allowed
 
 
-def test_definitions_of_a_platform_that_serves_its_kinds_itself_are_its_own_matter():
+def test_definitions_of_a_platform_that_serves_its_kinds_itself_are_not_reviewed():
     tenants = definition_body("Tenant", plural="tenants")
     assert refused(review(question(tenants), EMPTY), "cannot be declared")
     assert review(question(tenants), ApplicationsView(api_service())).is_allowed
 
 
-def test_a_definition_that_is_going_is_let_go():
+def test_a_definition_being_deleted_is_not_reviewed():
     going = definition_body(chart=None, deletionTimestamp="2026-01-01T00:00:00Z")
     assert review(question(going, definition_body()), EMPTY).is_allowed
 

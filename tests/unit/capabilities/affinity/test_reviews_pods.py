@@ -60,7 +60,7 @@ def labels(verdict):
 # whose it is
 
 
-def test_a_pod_of_an_application_gets_its_labels_and_the_stamp_of_its_class():
+def test_a_pod_of_an_application_gets_its_labels_and_its_class_label():
     verdict = review_lineage(review(pod(owners=[REPLICA_SET], labels={"app": "db"})), VIEW)
 
     assert verdict.is_allowed
@@ -77,11 +77,11 @@ def test_what_a_user_wrote_there_is_overwritten():
     assert labels(verdict) == {"app": "db", **DUE}
 
 
-def test_what_a_user_wrote_on_a_pod_of_nobody_is_removed():
+def test_what_a_user_wrote_on_a_pod_without_application_is_removed():
     assert labels(review_lineage(review(pod(labels={"app": "db", **FORGED})), VIEW)) == {"app": "db"}
 
 
-def test_a_pod_of_nobody_without_our_labels_is_left_alone():
+def test_a_pod_without_application_and_without_our_labels_is_left_alone():
     assert review_lineage(review(pod()), VIEW).object is None
 
 
@@ -95,7 +95,7 @@ def test_a_long_group_is_cut_to_what_a_label_may_hold():
     assert labels(verdict)[names.APPLICATION_GROUP] == "a" * 63
 
 
-def test_an_application_without_a_class_leaves_no_stamp():
+def test_an_application_without_a_class_sets_no_class_label():
     bare = release(affinity_class=None)
 
     verdict = review_lineage(review(pod(owners=[bare], labels=FORGED)), PlacementView(bare))
@@ -108,7 +108,7 @@ def test_an_application_without_a_class_leaves_no_stamp():
     [("dc1", "dc1", "dc1"), ("dc1", "dc2", "dc2"), ("dc1", "dc3", "dc2"), ("", "dc1", None)],
     ids=["keeps to the class before", "keeps to the class", "keeps to neither", "there was none before"],
 )
-def test_while_the_class_changes_the_stamp_is_the_one_that_the_pod_keeps_to(previous, zone, stamp):
+def test_while_the_class_changes_the_class_label_names_the_class_that_the_pod_fits(previous, zone, stamp):
     app = body(names.APPS_API_VERSION, "Postgres", "main-db")
     changing = release(affinity_class="dc2", previous=previous, owners=[app])
     app = with_record(app, changing)
@@ -168,7 +168,7 @@ def test_a_pod_that_is_being_deleted_is_left_alone():
     assert review_lineage(review(going, operation="UPDATE", old=going), VIEW).object is None
 
 
-def test_beside_cozystack_only_the_stamp_is_ours_and_its_own_labels_stay():
+def test_beside_cozystack_only_the_class_label_is_ours_and_its_own_labels_stay():
     view = PlacementView(REPLICA_SET, DEPLOYMENT, release(), affinity_class_body("dc1"), namespace(), api_service())
     theirs = {names.MANAGED: "true", names.APPLICATION_NAME: "main-db"}
     forged = {**theirs, names.AFFINITY_CLASS: "gpu"}
@@ -198,7 +198,7 @@ def test_a_pod_that_keeps_to_its_class_is_admitted_and_counted():
     assert (verdict.warnings, verdict.events) == ((), ())
 
 
-def test_a_pod_outside_its_class_is_refused_in_the_words_of_the_design():
+def test_a_pod_outside_its_class_is_refused_with_the_message_of_the_design():
     verdict = review_placement(review(pod(owners=[REPLICA_SET])), VIEW)
 
     assert not verdict.is_allowed
@@ -232,7 +232,7 @@ def test_required_affinity_is_read():
     assert review_placement(review(pod(owners=[REPLICA_SET], spec={"affinity": affinity})), VIEW).is_allowed
 
 
-def test_the_event_stands_on_the_application_and_is_the_same_for_every_try():
+def test_the_event_is_on_the_application_and_is_the_same_for_every_retry():
     app = body(names.APPS_API_VERSION, "Postgres", "main-db")
     owned = release(owners=[app])
     view = PlacementView(app, REPLICA_SET, DEPLOYMENT, owned, affinity_class_body("dc1"), namespace())
@@ -248,7 +248,7 @@ def test_the_event_stands_on_the_application_and_is_the_same_for_every_try():
     assert "pod tenant-acme/main-db-5f-* belongs" in first[0].message
 
 
-def test_where_the_release_does_not_tell_its_application_the_event_stands_on_the_release():
+def test_where_the_release_does_not_name_its_application_the_event_is_on_the_release():
     event = review_placement(review(pod(owners=[REPLICA_SET])), VIEW).events[0]
 
     assert str(event.object) == "HelmRelease tenant-acme/postgres-main-db"
@@ -266,7 +266,7 @@ def test_a_class_that_does_not_refuse_admits_and_is_counted(enforcement, warning
     assert verdict.facts["reason"] == "MissingNodeSelector"
 
 
-def test_an_owner_is_looked_up_before_a_pod_is_taken_for_nobodys():
+def test_an_owner_is_looked_up_before_a_pod_counts_as_without_application():
     made = pod(owners=[CLUSTER])
 
     assert isinstance(review_placement(review(made), VIEW), Lookup)
@@ -285,7 +285,7 @@ def test_an_owner_that_may_not_be_read_refuses_what_could_be_wrong_and_names_the
     assert review_placement(review(pod(owners=[CLUSTER], spec=DC1), answers=unread), VIEW).is_allowed
 
 
-def test_pods_of_nobody_are_as_their_tenant_has_it():
+def test_pods_without_application_follow_the_rule_of_their_tenant():
     strict = tenant(allowedAffinityClasses=["dc1"], unownedPods="RequireAllowed")
     view = PlacementView(strict, affinity_class_body("dc1"), affinity_class_body("dc2"), namespace())
 
@@ -307,7 +307,7 @@ def test_the_namespace_may_weaken_where_the_class_permits_it():
     assert review_placement(review(pod(owners=[REPLICA_SET])), view).is_allowed
 
 
-def test_what_is_no_pod_is_said_to_be_none():
+def test_a_malformed_pod_is_denied_as_such():
     broken = pod()
     broken["metadata"]["labels"] = ["a"]
 

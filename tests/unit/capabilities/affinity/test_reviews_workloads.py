@@ -57,7 +57,7 @@ def test_a_template_that_keeps_to_the_class_is_not(api_version, kind):
     [("Warn", ("its pods will be admitted with a warning",)), ("Audit", ())],
     ids=["Warn", "Audit"],
 )
-def test_it_is_said_as_hard_as_it_is_meant(enforcement, ending):
+def test_the_warning_follows_the_enforcement_of_the_class(enforcement, ending):
     view = PlacementView(release(), affinity_class_body("dc1", enforcement=enforcement), namespace())
 
     warnings = review_workload(review(workload()), view).warnings
@@ -65,7 +65,7 @@ def test_it_is_said_as_hard_as_it_is_meant(enforcement, ending):
     assert tuple(each.rpartition(": ")[2] for each in warnings) == ending
 
 
-def test_what_a_workload_of_workloads_makes_is_said_once():
+def test_a_workload_of_workloads_is_warned_of_once():
     deployment = workload()
     made = workload("apps/v1", "ReplicaSet", owners=[deployment])
 
@@ -88,7 +88,7 @@ def test_its_own_owner_is_looked_up_where_it_is_not_cached():
     )
 
 
-def test_pods_of_nobody_that_would_be_refused_are_warned_about():
+def test_pods_without_application_that_would_be_denied_are_warned_about():
     strict = tenant(allowedAffinityClasses=["dc1"], unownedPods="RequireAllowed")
     view = PlacementView(strict, affinity_class_body("dc1"), namespace())
     bare = body("apps/v1", "Deployment", "tool", spec={"template": {"spec": {}}})
@@ -126,7 +126,7 @@ def test_what_makes_no_sense_is_left_to_the_server(spec):
     assert review_workload(review(body("apps/v1", "Deployment", "odd", spec=spec)), VIEW).is_allowed
 
 
-def test_beside_cozystack_a_selector_by_its_own_labels_is_its_own_matter():
+def test_beside_cozystack_a_selector_by_its_own_labels_is_not_reviewed():
     body = workload(zone="dc1", selector={names.APPLICATION_NAME: "else"})
 
     assert not review_workload(review(body), VIEW).is_allowed

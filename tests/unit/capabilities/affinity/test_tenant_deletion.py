@@ -34,7 +34,7 @@ def going(*more, **given):
     return replace(served, tenants=[deleted(served.tenants[0]), *more], **given)
 
 
-def test_first_the_namespace_goes_and_only_that_which_was_looked_at():
+def test_first_the_namespace_is_deleted_and_only_in_the_planned_version():
     found = planned(going())
     assert done(found) == ["Delete Namespace/tenant-acme"]
     assert found.plan.actions[0].object.uid == "uid-tenant-acme"
@@ -58,7 +58,7 @@ def test_many_namespaces_that_go_at_once_wait_for_an_approval_though_nothing_is_
     assert brake(msgspec.structs.replace(found, actions=found.actions[:25]), Limit(), 0).held is None
 
 
-def test_a_namespace_with_nothing_that_is_counted_goes_unasked_and_the_text_says_what_is_not_counted():
+def test_a_namespace_with_nothing_that_is_counted_is_deleted_without_approval_and_the_text_says_what_is_not_counted():
     (action,) = planned(going()).plan.actions
 
     assert action.facts.text() == (
@@ -67,7 +67,7 @@ def test_a_namespace_with_nothing_that_is_counted_goes_unasked_and_the_text_says
     )
 
 
-def test_what_is_left_in_a_namespace_is_told_and_waits_for_an_approval():
+def test_what_is_left_in_a_namespace_is_reported_and_waits_for_an_approval():
     left = {"PersistentVolumeClaim": 2, "StatefulSet": 1}
     world = going(left={"tenant-acme": left})
     found = planned(world).plan
@@ -153,6 +153,6 @@ def test_finalizers_of_others_stay():
     assert found.writes["Tenant/tenant-root/acme#finalizer"].resource_version == "7"
 
 
-def test_a_tenant_that_was_never_in_our_care_is_not_touched():
+def test_a_tenant_without_our_finalizer_is_not_touched():
     gone = tenant("acme", finalizers=["other/one"], deletionTimestamp=DELETED)
     assert done(planned(snapshot(gone, namespaces=[namespace("tenant-acme", of="uid-acme")]))) == []

@@ -23,7 +23,7 @@ LONG = "a" * 46
         ("tenant-", "acme", "belongs to no tenant"),
     ],
 )
-def test_a_bad_name_or_place_is_told(namespace, name, fault):
+def test_a_bad_name_or_namespace_is_reported(namespace, name, fault):
     assert fault in "; ".join(name_faults(namespace, name))
 
 
@@ -36,10 +36,10 @@ def test_a_good_name_passes_up_to_the_limits(namespace, name):
 
 
 @pytest.mark.parametrize("place", [("tenant-root", "root"), ("tenant-root", "acme"), ("tenant-acme", "web")])
-def test_where_a_tenant_lives_is_read_off_its_namespace(place):
+def test_the_parent_of_a_tenant_is_read_off_its_namespace(place):
     assert parent_of(tenant_namespace(*place)) == place
 
 
-def test_all_above_a_namespace_are_read_off_it():
+def test_the_ancestors_of_a_namespace_are_read_off_its_name():
     assert list(lineage("tenant-a-b-c")) == ["tenant-a-b-c", "tenant-a-b", "tenant-a", "tenant-root"]
     assert list(lineage("tenant-root")) == ["tenant-root"]

@@ -122,7 +122,7 @@ def test_its_values_are_a_secret_that_flux_reacts_to():
     }
 
 
-def test_nothing_of_the_values_stands_in_the_plan():
+def test_the_plan_contains_nothing_of_the_values():
     first = world(acme(), secrets=[secret("tenant-root", "_cluster: {password: hunter2}\n")])
     second = replace(settled(first), tenants=[kept(tenant("acme", "dc2", ["dc2"]))])
     for each in (first, second):
@@ -309,7 +309,7 @@ def test_a_host_that_no_label_can_hold_is_refused(spec, is_own):
     assert refused(found, Reason.BAD_HOST).is_own is is_own
 
 
-def test_classes_that_are_refused_are_told_and_the_rest_goes_on():
+def test_refused_classes_are_reported_and_the_rest_goes_on():
     served = settled(world(acme()))
     web = kept(tenant("acme/web", "gpu", ["gpu", "dc1"]))
     found = planned(replace(served, tenants=[*served.tenants, web]))
@@ -325,7 +325,7 @@ def test_one_bad_tenant_does_not_stop_another():
     assert reasons(found) == [Reason.BAD_NAME]
 
 
-def test_equal_worlds_have_equal_plans_whatever_their_order():
+def test_equal_snapshots_have_equal_plans_whatever_their_order():
     tenants = [acme(), tenant("zoo"), tenant("root")]
     one, other = world(*tenants), world(*tenants)
     other = replace(other, tenants=list(reversed(other.tenants)))

@@ -42,7 +42,7 @@ def only(*allowed, **more):
 # making one
 
 
-def test_the_designs_tenant_is_taken_without_a_word():
+def test_the_tenant_of_the_design_is_admitted_without_a_warning():
     verdict = asked(ACME, among=())
     assert (verdict.is_allowed, verdict.warnings) == (True, ())
 
@@ -145,7 +145,7 @@ def test_a_parent_that_is_too_new_to_be_known_is_no_reason_to_deny():
     assert "too new" in verdict.warnings[0]
 
 
-def test_a_parent_that_cannot_be_read_is_said():
+def test_a_parent_that_cannot_be_read_is_named():
     verdict = asked(web(), among=(), answers={PARENT: Unreadable("may not get tenants", Cause.FORBIDDEN)})
     assert verdict.is_allowed
     assert "may not get tenants" in verdict.warnings[0]
@@ -159,7 +159,7 @@ def test_below_a_tenant_that_goes_none_is_made():
 # changing one
 
 
-def test_a_change_of_something_else_is_let_through_with_a_warning():
+def test_a_change_of_something_else_is_admitted_with_a_warning():
     old = web(**only("dc1", "gpu"))
     verdict = asked({**old, "spec": {**old["spec"], "etcd": True}}, old)
     assert verdict.is_allowed
@@ -167,14 +167,14 @@ def test_a_change_of_something_else_is_let_through_with_a_warning():
     assert verdict.warnings[0].endswith("allowed because it was already so before this change")
 
 
-def test_a_class_that_is_added_is_judged_and_one_that_was_there_is_let_through():
+def test_an_added_class_is_reviewed_and_one_that_was_there_is_admitted():
     old = web(**only("dc1", "gpu"))
     verdict = asked(web(**only("dc1", "gpu", "dc9")), old)
     assert "has dc9, but its parent" in verdict.message
     assert "gpu" not in verdict.message.partition("allows only")[0]
 
 
-def test_taking_out_what_is_refused_is_let_through_without_a_word():
+def test_removing_a_refused_class_is_admitted_without_a_warning():
     verdict = asked(web(**only("dc1")), web(**only("dc1", "gpu")))
     assert (verdict.is_allowed, verdict.warnings) == (True, ())
 
@@ -183,13 +183,13 @@ def test_a_default_that_a_change_leaves_without_is_denied():
     assert not asked(web(**only("dc2", defaultAffinityClass="dc1")), web(defaultAffinityClass="dc1")).is_allowed
 
 
-def test_the_top_is_judged_by_what_it_shall_be_and_not_by_what_it_is():
+def test_the_root_tenant_is_reviewed_by_its_new_spec_and_not_by_its_old_one():
     old = tenant_body("root", only("dc1", defaultAffinityClass="dc1"))
     new = tenant_body("root", only("dc1", defaultAffinityClass="gpu"))
     assert "The default class gpu of Tenant tenant-root/root" in asked(new, old, among=(old,)).message
 
 
-def test_a_host_that_was_wrong_before_is_let_through():
+def test_a_host_that_was_wrong_before_is_admitted():
     old = tenant_body("acme", {"host": "not a host"})
     verdict = asked({**old, "spec": {**old["spec"], "etcd": True}}, old, among=(old,))
     assert verdict.is_allowed
@@ -206,7 +206,7 @@ def test_missing_classes_are_not_repeated_with_every_change():
     assert verdict.warnings == ()
 
 
-def test_a_tenant_that_takes_a_class_from_those_below_is_told_which():
+def test_a_tenant_that_withdraws_a_class_from_descendants_is_warned_with_its_name():
     child = web(**only("dc2", defaultAffinityClass=""))
     verdict = asked(tenant_body("acme", only("dc1", defaultAffinityClass="dc1")), ACME, among=(ACME, child))
     assert verdict.is_allowed
@@ -247,7 +247,7 @@ def test_a_bad_name_in_the_tree_does_not_keep_anybody_from_changing_classes(name
     assert verdict.is_allowed
 
 
-def test_what_is_being_deleted_may_change_in_any_way():
+def test_a_tenant_being_deleted_may_change_in_any_way():
     body = tenant_body("a-b", only("dc9"), deletionTimestamp=DELETED)
     assert asked(body, tenant_body("a-b")).is_allowed
 
@@ -334,7 +334,7 @@ def test_the_top_is_not_deleted_before_the_tenants():
     assert "1 tenant (acme)" in removed(ACME, old=root).message
 
 
-def test_tenants_of_a_platform_that_serves_them_itself_are_its_own_matter():
+def test_tenants_of_a_platform_that_serves_them_itself_are_not_reviewed():
     greedy = web(**only("gpu"))
     assert not asked(greedy).is_allowed
     assert asked(greedy, among=(ACME, api_service())).is_allowed

@@ -75,7 +75,7 @@ def test_no_class_at_all_is_an_empty_list():
     assert written(world(tenant("acme", None, [])))["acme"]["allowedAffinityClasses"] == []
 
 
-def test_a_status_that_stands_is_not_written_again_and_keeps_its_moments():
+def test_an_unchanged_status_is_not_written_again_and_keeps_its_timestamps():
     first = world(tenant("acme", *SEED))
     stands = {name: msgspec.convert(each, TenantStatus) for name, each in written(first).items()}
     later = after(first, planned(first))
@@ -83,7 +83,7 @@ def test_a_status_that_stands_is_not_written_again_and_keeps_its_moments():
     assert written(replace(later, tenants=same), now=NOW + timedelta(hours=1)) == {}
 
 
-def test_a_condition_keeps_the_moment_at_which_it_became_so():
+def test_a_condition_keeps_its_transition_time():
     first = world(tenant("acme", *SEED))
     stands = msgspec.convert(written(first)["acme"], TenantStatus)
     changed = kept(tenant("acme", "dc9", ["dc9"], generation=2))
@@ -122,7 +122,7 @@ def test_a_class_that_does_not_exist_is_a_condition():
     assert "AffinityClass dc9, which does not exist" in status["conditions"][-1]["message"]
 
 
-def test_a_namespace_of_somebody_else_is_said_with_the_way_out():
+def test_a_namespace_of_somebody_else_is_reported_with_the_remedy():
     status = written(world(tenant("acme"), namespaces=[namespace("tenant-acme")]))["acme"]
     assert conditions(status)["NamespaceReady"] == conditions(status)["Ready"] == ("False", "NameConflict")
     assert "namespace" not in status
@@ -158,7 +158,7 @@ def test_a_bad_name_says_nothing_about_the_tenant_whose_namespace_it_would_be():
 
 
 @pytest.mark.parametrize("result", [Result.FAILED, Result.DENIED, Result.UNKNOWN])
-def test_a_write_that_fails_is_told(result):
+def test_a_write_that_fails_is_reported(result):
     status = written(world(tenant("acme")), result, "the server is on fire")["acme"]
     assert conditions(status)["Ready"] == ("False", "FinalizerAddedFailed")
     assert "the server is on fire" in status["conditions"][0]["message"]
@@ -197,7 +197,7 @@ def test_a_tenant_whose_namespace_is_deleted_in_this_pass_is_being_deleted():
     assert "namespace" not in status
 
 
-def test_of_a_tenant_that_is_let_go_nothing_is_written():
+def test_nothing_is_written_on_a_tenant_that_loses_its_finalizer():
     assert written(world(deleted(tenant("acme")))) == {}
 
 

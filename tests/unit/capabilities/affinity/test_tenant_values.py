@@ -129,7 +129,7 @@ def test_classes_are_left_out_where_nothing_is_said_about_them():
     assert not {"defaultAffinityClass", "allowedAffinityClasses"} & load(child())["_namespace"].keys()
 
 
-def test_no_class_at_all_is_said():
+def test_no_class_at_all_is_an_empty_list_in_the_values():
     assert load(child(policy=EffectivePolicy(allowed=())))["_namespace"]["allowedAffinityClasses"] == []
 
 
@@ -139,7 +139,7 @@ def test_a_default_that_cannot_be_used_is_not_passed_on():
 
 
 @pytest.mark.parametrize("name", ["yes", "no", "1e3", "0x10", "null", "1.5", "2001-01-01", "y", "12e0", "0o17"])
-def test_every_name_of_a_class_stays_a_word_for_any_reader(name):
+def test_every_class_name_is_a_string_for_any_yaml_parser(name):
     text = child(policy=EffectivePolicy(default=name, allowed=(name,)))
     assert f'  defaultAffinityClass: "{name}"\n' in text
     assert f'    - "{name}"\n' in text

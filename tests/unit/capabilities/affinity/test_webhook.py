@@ -36,7 +36,7 @@ def values(entry, key):
     return {value for each in expressions if each["key"] == key for value in each["values"]}
 
 
-def test_only_new_pods_of_tenants_are_stopped_by_silence(entries):
+def test_only_new_pods_of_tenants_are_denied_while_no_webhook_responds(entries):
     assert {name for name, entry in entries.items() if entry["failurePolicy"] == "Fail"} == {
         "lineage-tenants",
         "placement-tenants",
@@ -66,13 +66,13 @@ def test_system_namespaces_and_ours_are_never_asked_about(entries, name):
     assert entry["timeoutSeconds"] <= 3
 
 
-def test_a_pod_is_asked_about_by_one_entry_of_each_pair(entries):
+def test_one_entry_of_each_pair_reviews_a_pod(entries):
     for name in ("lineage", "placement"):
         conditions = [entries[each]["matchConditions"][0]["expression"] for each in (name, f"{name}-tenants")]
         assert conditions[0] == f"!{conditions[1]}"
 
 
-def test_pods_are_only_changed_by_the_mutating_and_judged_when_they_are_final(entries):
+def test_pods_are_changed_only_by_the_mutating_webhooks_and_checked_when_they_are_final(entries):
     assert {name for name, entry in entries.items() if "reinvocationPolicy" in entry} == {
         "lineage",
         "lineage-tenants",

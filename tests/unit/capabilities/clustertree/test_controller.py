@@ -91,7 +91,7 @@ async def root():
     await root.server.stop()
 
 
-async def test_a_new_cluster_is_due_and_its_status_is_not(root):
+async def test_a_new_cluster_is_enqueued_and_a_status_change_is_not(root):
     assert set(await root.after(root.cluster("east"))) == {"east"}
     patch = {"status": {"nodes": 3}}
     resource = CLUSTERS.decoded_as(dict)
@@ -114,7 +114,7 @@ async def test_a_cluster_that_mirrors_a_leaf_concerns_those_that_lead_to_it_when
     assert set(await root.after(root.client.delete(resource, "east"))) == {"east", "west"}
 
 
-async def test_a_mirrored_node_makes_its_cluster_due_and_a_heartbeat_none(root):
+async def test_a_mirrored_node_enqueues_its_cluster_and_a_heartbeat_nothing(root):
     await root.cluster("east")
     assert await root.after(root.node("kosmos-east", **MIRROR)) == ["east"]
     beat = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
@@ -128,7 +128,7 @@ def status(root, node, body):
     return root.client.patch(NODES, node, {"status": body}, subresource="status")
 
 
-async def test_a_stranger_matters_where_its_name_is_wanted_when_it_comes_and_when_it_goes(root):
+async def test_a_foreign_node_enqueues_clusters_that_want_its_name_when_it_is_created_or_deleted(root):
     await root.cluster("east", {"nodeSelector": {"nodeName": "n1"}})
     await root.cluster("west", {"nodeSelector": {"nodeName": "n1"}})
     await root.cluster("north")
@@ -138,7 +138,7 @@ async def test_a_stranger_matters_where_its_name_is_wanted_when_it_comes_and_whe
     assert set(await root.after(root.client.delete(NODES, "n1"))) == {"east", "west"}
 
 
-async def test_a_secret_makes_those_due_that_name_it(root):
+async def test_a_secret_enqueues_the_clusters_that_name_it(root):
     await root.cluster("east", kubeconfigSecretRef={"name": "way", "namespace": "default"})
     await root.cluster("west")
     secret = {
@@ -169,7 +169,7 @@ def pod(name, node):
     return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
-async def test_who_can_explain_an_object(root):
+async def test_an_object_maps_to_the_key_that_explains_it(root):
     await root.cluster("east", {"nodeSelector": {"nodeName": "n1"}})
     await root.node("kosmos-east", **MIRROR)
     await root.client.create(PODS, pod("p", "kosmos-east"))

@@ -35,7 +35,7 @@ def reasons(tree, result=Result.DONE):
     return [(each.object.kind, each.type, each.reason) for each in said(tree, result)]
 
 
-def test_a_node_that_is_made_is_told_on_its_cluster():
+def test_a_created_node_is_an_event_on_its_cluster():
     assert reasons(TreeState(cluster("east"), leaf(N1))) == [("Cluster", "Normal", "NodeCreated")]
 
 
@@ -46,7 +46,7 @@ def test_many_nodes_are_one_event():
     assert event.message.endswith("(and 8 other nodes)")
 
 
-def test_an_adopted_node_is_told():
+def test_an_adopted_node_is_an_event():
     tree = TreeState(cluster("east"), leaf(N1)).with_roots(left_by_kosmos("kosmos-east"))
 
     assert ("Cluster", "Normal", "NodeAdopted") in reasons(tree)
@@ -58,14 +58,14 @@ def test_that_a_node_follows_its_leaf_is_no_event():
     assert reasons(tree.with_(leaf=leaf(N1, used={"n1": used(1, cpu="1")}))) == []
 
 
-def test_a_failure_is_a_warning_with_what_was_said():
+def test_a_failure_is_a_warning_with_the_message_of_the_server():
     (event,) = said(TreeState(cluster("east"), leaf(N1)), Result.FAILED)
 
     assert (event.type, event.reason) == ("Warning", "NodeCreatedFailed")
     assert event.message == "Node kosmos-east: boom"
 
 
-def test_a_lost_leaf_stands_as_a_warning_and_a_found_one_is_told_once():
+def test_a_lost_leaf_is_a_standing_warning_and_a_restored_one_an_event():
     tree = settled_state(nodes=[N1])
     gone = [each for each in said(tree.with_(leaf=leaf(N1, health=lost()))) if each.reason == "LeafUnreachable"]
     assert [(each.type, each.is_standing) for each in gone] == [("Warning", True)]
@@ -81,7 +81,7 @@ def saying(known: Cluster, condition: Condition) -> Cluster:
     return msgspec.structs.replace(known, status=status)
 
 
-def test_a_pod_that_waits_is_told_on_the_pod():
+def test_a_pending_pod_is_an_event_on_the_pod():
     tree = settled_state(nodes=[N1]).later(100).with_(pending_pods=(bound("a", "kosmos-east", NOW),))
 
     (event,) = [each for each in said(tree) if each.object.kind == "Pod"]

@@ -23,13 +23,13 @@ def snapshot(*, ready=("True", "KubeletReady"), metadata=None, **options):
 NODES = [("n2", "u2", False), ("n1", "u1", True)]
 
 
-def test_a_brief_names_the_nodes_in_order():
+def test_a_lease_input_names_the_nodes_in_order():
     given = lease_input(snapshot(), NODES)
     assert (given.cluster, given.kubeconfig) == ("oak", SECRET)
     assert given.nodes == (NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", False))
 
 
-def test_neither_a_brief_nor_a_snapshot_shows_the_kubeconfig():
+def test_neither_a_lease_input_nor_a_snapshot_shows_the_kubeconfig():
     assert "very-secret" not in repr(lease_input(snapshot(), NODES)) + repr(snapshot())
 
 

@@ -118,7 +118,7 @@ async def test_a_renewal_is_one_request(grove):
         assert grove.wire.requests[before:] == [("PATCH", "n1")] * 5
 
 
-async def test_nothing_is_due_while_all_is_well(grove):
+async def test_a_healthy_leaf_enqueues_nothing(grove):
     grove.desk.put("oak", b"oak first", "n1")
     async with grove.keeping() as loop_harness:
         assert loop_harness.marked == ["oak"]
@@ -140,7 +140,7 @@ async def test_a_lease_that_was_there_is_taken_up(grove):
         assert found["spec"]["leaseDurationSeconds"] == 40
 
 
-async def test_a_node_that_was_made_anew_owns_its_lease(grove):
+async def test_a_recreated_node_owns_its_lease(grove):
     grove.desk.put("oak", b"oak first", "n1")
     async with grove.keeping() as loop_harness:
         uid = await add_node(grove.root, "n1")
@@ -151,7 +151,7 @@ async def test_a_node_that_was_made_anew_owns_its_lease(grove):
         assert await grove.age("n1") <= 10.0
 
 
-async def test_a_lease_that_somebody_deleted_is_made_again(grove):
+async def test_a_deleted_lease_is_recreated(grove):
     grove.desk.put("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
     async with grove.keeping():
         await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
@@ -160,7 +160,7 @@ async def test_a_lease_that_somebody_deleted_is_made_again(grove):
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
-async def test_a_lease_that_went_with_its_node_is_not_made_again_by_who_has_not_heard_of_it(grove, is_made_anew):
+async def test_a_lease_deleted_with_its_node_is_not_recreated_by_a_replica_that_missed_it(grove, is_made_anew):
     grove.desk.put("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
     async with grove.keeping() as loop_harness:
         await grove.root.delete(NODES, "n1")
@@ -339,7 +339,7 @@ async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
         assert await grove.age("n2") <= 0.2
 
 
-async def test_when_all_leases_were_renewed_is_told_and_that_they_are_for_the_first_time_is_news(grove):
+async def test_the_time_of_the_last_renewal_is_published_and_the_first_one_at_once(grove):
     grove.desk.put("oak", b"oak first")
     async with grove.keeping() as loop_harness:
         assert (loop_harness.health("oak").renewed_at, loop_harness.marked) == (None, ["oak"])
@@ -383,7 +383,7 @@ async def test_a_lease_that_cannot_be_written_concerns_itself_alone(grove, code)
         assert await grove.age("n1") <= 10.0
 
 
-async def test_a_lost_answer_is_settled_by_a_look_and_blamed_on_nobody(grove):
+async def test_a_lost_answer_is_confirmed_by_a_read_and_not_taken_for_another_process(grove):
     grove.desk.put("oak", b"oak first", "n1")
     async with grove.keeping() as loop_harness:
         grove.wire.lost.add("n1")
@@ -418,7 +418,7 @@ async def move(grove, node):
     await grove.root.patch(LEASES, node, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
 
 
-async def test_somebody_else_who_renews_is_found_out(grove):
+async def test_another_process_that_renews_is_detected(grove):
     grove.desk.put("oak", b"oak first", "n1", "n2")
     async with grove.keeping() as loop_harness:
         await grove.clock.advance(3.0)
@@ -429,7 +429,7 @@ async def test_somebody_else_who_renews_is_found_out(grove):
         assert loop_harness.health("oak").failed == ()
 
 
-async def test_somebody_else_is_watched_while_we_may_not_write_and_forgotten_when_gone(grove):
+async def test_another_process_is_detected_while_we_may_not_write_and_forgotten_when_gone(grove):
     grove.desk.put("oak", b"oak first", "n1")
     async with grove.keeping() as loop_harness:
         await grove.clock.advance(3.0)

@@ -75,12 +75,12 @@ def probe(server, clock):
     ],
     ids=lambda value: str(value.status) if isinstance(value, Response) else "",
 )
-async def test_an_answer_is_judged(server, probe, response, answer):
+async def test_an_answer_is_classified(server, probe, response, answer):
     server.response = response
     assert (await probe.ask(b"first")).answer == answer
 
 
-async def test_a_server_that_forbids_us_to_ask_is_told_what_to_allow(server, probe):
+async def test_a_forbidden_probe_names_the_right_to_grant(server, probe):
     server.response = Response(403, {}, status(403, 'User "u" cannot get path "/readyz"'))
     answer = (await probe.ask(b"first")).answer
     assert isinstance(answer, Rejected)
@@ -96,12 +96,12 @@ async def test_a_server_that_forbids_us_to_ask_is_told_what_to_allow(server, pro
     ],
     ids=["no connection", "kubeconfig", "a fault"],
 )
-async def test_what_keeps_us_from_asking_is_a_failure(server, probe, error, message):
+async def test_an_error_before_the_request_is_a_failure(server, probe, error, message):
     server.error = error
     assert (await probe.ask(b"first")).answer == Failed(message)
 
 
-async def test_a_leaf_without_a_kubeconfig_is_not_asked(server, probe):
+async def test_a_leaf_without_a_kubeconfig_is_not_probed(server, probe):
     assert (await probe.ask(b"")).answer == Failed("no kubeconfig")
     assert server.given == []
 
@@ -138,6 +138,6 @@ async def test_the_leafs_clock_is_read_from_its_answer(server, probe, clock, sec
 
 
 @pytest.mark.parametrize("headers", [{}, {"date": "yesterday"}], ids=["none", "nonsense"])
-async def test_a_leaf_that_does_not_tell_the_time_is_alive_all_the_same(server, probe, headers):
+async def test_a_leaf_without_a_date_header_is_alive_all_the_same(server, probe, headers):
     server.response = Response(200, headers, b"ok")
     assert await probe.ask(b"first") == (Alive(), None)

@@ -54,11 +54,11 @@ def test_a_leaf_that_rejects_us_is_renewed_until_the_grace_is_over():
     assert (over.state, over.may_renew, over.is_rejected) == (State.UNREACHABLE, False, True)
 
 
-def test_a_failed_round_between_two_rejections_does_not_begin_the_grace_anew():
+def test_a_failed_round_between_two_rejections_does_not_restart_the_grace():
     assert after(NO, *[DOWN, NO] * 30).state is State.UNREACHABLE
 
 
-def test_credentials_that_are_taken_again_begin_the_grace_anew():
+def test_accepted_credentials_restart_the_grace():
     assert after(*[NO] * 50, GOOD, *[NO] * 50).state is State.REJECTING
 
 
@@ -66,12 +66,12 @@ def test_without_any_grace_the_first_rejection_counts():
     assert after(GOOD, NO, grace=timedelta(0)).state is State.UNREACHABLE
 
 
-def test_a_leaf_that_is_unreachable_and_then_rejects_us_is_so_for_the_credentials():
+def test_a_leaf_that_is_unreachable_and_then_rejects_us_is_unreachable_for_its_credentials():
     health = after(DOWN, DOWN, DOWN, NO)
     assert (health.state, health.is_rejected, health.message) == (State.UNREACHABLE, True, "401")
 
 
-def test_a_leaf_that_rejected_us_and_then_falls_silent_is_no_longer_so_for_the_credentials():
+def test_a_leaf_that_rejected_us_and_then_stops_responding_is_no_longer_unreachable_for_its_credentials():
     health = after(*[NO] * 61, DOWN, DOWN)
     assert health.is_rejected
     assert not health.after(DOWN, START + 100 * ROUND, GRACE).is_rejected
@@ -104,7 +104,7 @@ def test_the_last_contact_is_the_last_answer_whatever_it_said():
     assert after(DOWN).last_contact is None
 
 
-def test_what_was_met_is_told_until_all_is_well():
+def test_an_error_is_published_until_the_leaf_is_healthy():
     assert after(GOOD, DOWN).message == "refused"
     assert after(DOWN, GOOD).message == ""
 
@@ -122,12 +122,12 @@ def test_what_was_met_is_told_until_all_is_well():
     ],
     ids=["nothing", "ages", "leases", "state", "rejection", "failure", "move"],
 )
-def test_what_only_grows_older_is_no_news(change, is_news):
+def test_a_change_of_age_alone_is_not_published(change, is_news):
     known = {"state": State.ALIVE, "since": START, "renewed_at": START}
     assert LeafHealth(**{**known, **change}).is_news(LeafHealth(**known)) is is_news
 
 
-def test_the_first_finding_is_news():
+def test_the_first_health_is_published():
     assert LeafHealth(State.ALIVE, START).is_news(None)
 
 

@@ -20,7 +20,7 @@ def measured(metrics, recorder, tree, waited=None):
     return asyncio.run(metrics.render()).decode()
 
 
-def test_nodes_writes_and_lag_are_measured_by_leaf():
+def test_nodes_writes_and_latency_are_measured_by_leaf():
     metrics = Metrics()
     recorder = TreeMetrics(metrics)
     tree = settled_state(nodes=[N1])
@@ -34,7 +34,7 @@ def test_nodes_writes_and_lag_are_measured_by_leaf():
     assert 'nodeyard_leaf_lag_seconds_bucket{cluster="east",le="0.1"} 0.0' in text
 
 
-def test_a_node_that_is_made_is_no_lag():
+def test_a_created_node_has_no_latency():
     metrics = Metrics()
 
     text = measured(metrics, TreeMetrics(metrics), TreeState(cluster("east"), leaf(N1)), waited=3.0)

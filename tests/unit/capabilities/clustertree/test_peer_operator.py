@@ -34,7 +34,7 @@ LEFT = left_by_kosmos("kosmos-east")
 OWN = settled_state(nodes=[leaf_node("n1")]).roots["kosmos-east"]
 
 
-def test_leases_that_somebody_else_moves_are_a_living_original():
+def test_leases_that_another_process_renews_reveal_a_peer_operator():
     living = detect_peer_operator(Seen(OWN, alive(moved=("kosmos-east",))), NOW)
 
     assert living.name == "Kosmos' clustertree manager"
@@ -53,5 +53,5 @@ def test_nodes_that_kosmos_made_are_left_alone_until_their_leases_have_been_look
     [Seen(LEFT, alive()), Seen(OWN), Seen(LEFT, is_connected_here=False)],
     ids=["looked-at", "ours", "another-replicas"],
 )
-def test_otherwise_there_is_none(seen):
+def test_otherwise_there_is_no_peer_operator(seen):
     assert detect_peer_operator(seen, NOW) is None

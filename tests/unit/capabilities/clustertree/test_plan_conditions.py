@@ -84,7 +84,7 @@ def test_a_party_that_selects_nothing_yet_is_not_ready():
     assert ready(tree, "kosmos-a-0") == ("False", "LeafNodesNotReady")
 
 
-def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_is_said(whole):
+def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_changes(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(), is_connected=False))
 
     planned = away.plan()
@@ -129,7 +129,7 @@ def test_since_when_credentials_are_rejected_is_noted_on_the_cluster_until_they_
     assert names.REJECTED_SINCE not in taken.cluster.metadata.annotations
 
 
-def test_rejected_credentials_after_the_grace_are_told_as_such(whole):
+def test_rejected_credentials_after_the_grace_are_reported_as_such(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(is_rejected=True))).settled()
 
     assert ready(away) == ("Unknown", "CredentialsRejected")
@@ -170,7 +170,7 @@ def test_what_others_said_is_sent_with_the_time_they_said_it_and_ours_with_now(w
 
 
 @pytest.mark.parametrize("status", ["Unknown", None], ids=["unknown", "not there"])
-def test_a_leaf_node_that_its_leaf_has_not_heard_of_is_silent(single, status):
+def test_a_leaf_node_that_its_leaf_reports_as_unknown_is_silent(single, status):
     node = leaf_node("n1", ready=status or "True")
     if status is None:
         node = msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, conditions=()))
@@ -181,7 +181,7 @@ def test_a_leaf_node_that_its_leaf_has_not_heard_of_is_silent(single, status):
     assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), tree.now)] == [False]
 
 
-def test_a_leaf_node_that_says_it_is_not_ready_speaks(single):
+def test_a_leaf_node_that_reports_not_ready_is_not_silent(single):
     tree = single.with_(leaf=leaf(leaf_node("n1", ready="False"), leases={"n1": lease(single.now)}))
 
     assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), tree.now)] == [True]
@@ -204,7 +204,7 @@ def test_the_leafs_clock_counts_for_its_leases(single):
     assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), NOW + timedelta(seconds=5))] == [False]
 
 
-def test_nothing_is_concluded_from_a_lease_while_leases_are_not_heard_of(single):
+def test_nothing_is_concluded_from_a_lease_while_leases_are_not_watched(single):
     old = {"n1": lease(NOW - timedelta(hours=1))}
     unheard_of = single.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
     assert reasons(unheard_of.plan()) == []
@@ -224,7 +224,7 @@ def test_nothing_is_concluded_from_a_lease_while_the_leaf_is_not_seen(single):
     assert [each.is_alive for each in node_lease_inputs(blind.snapshot(), blind.now)] == [True]
 
 
-def test_a_lease_known_from_before_a_loss_of_contact_makes_no_node_silent_before_it_could_be_heard_anew(single):
+def test_a_lease_cached_before_a_disconnect_makes_no_node_silent_before_it_could_be_updated(single):
     back = single.now + timedelta(hours=1)
     old = {"n1": lease(single.now)}
     seen = single.with_(leaf=leaf(leaf_node("n1"), leases=old, connected_at=back), now=back)
@@ -246,7 +246,7 @@ def test_a_silent_node_stays_silent_while_the_leaf_is_not_seen(single):
     assert [each.is_alive for each in node_lease_inputs(blind.snapshot(), blind.now)] == [False]
 
 
-def test_of_a_leaf_never_reached_nothing_is_made():
+def test_a_leaf_that_was_never_reached_gets_no_nodes():
     planned = settled_state(nodes=[]).without_root("kosmos-east").with_(leaf=unreached_leaf()).plan()
 
     assert reasons(planned) == []
@@ -262,7 +262,7 @@ def test_after_a_restart_nodes_of_a_leaf_that_is_down_stay_but_for_their_readine
 
 
 @pytest.mark.parametrize("is_rejected", [False, True], ids=["unreachable", "rejected"])
-def test_who_takes_over_leaves_what_was_said_of_a_lost_leaf(whole, is_rejected):
+def test_a_new_owner_keeps_the_conditions_of_a_lost_leaf(whole, is_rejected):
     """A replica that took over and did not see when contact was lost."""
     down = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(is_rejected=is_rejected))).settled()
     said = down.roots["kosmos-east"].condition("Ready").message
@@ -274,7 +274,7 @@ def test_who_takes_over_leaves_what_was_said_of_a_lost_leaf(whole, is_rejected):
         assert reasons(down.with_(leaf=state).plan()) == []
 
 
-def test_a_contact_in_between_is_told_of(whole):
+def test_a_contact_in_between_is_reported(whole):
     down = whole.with_(leaf=leaf(leaf_node("n1"), health=lost())).settled()
     again = down.with_(leaf=leaf(leaf_node("n1"), health=lost(NOW + timedelta(hours=1)))).settled()
 

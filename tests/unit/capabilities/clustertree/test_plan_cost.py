@@ -30,19 +30,19 @@ def tree():
     return tree
 
 
-def test_nothing_is_looked_at_twice_while_nothing_changes(tree, looked_at):
+def test_no_node_is_compared_twice_while_nothing_changes(tree, looked_at):
     assert reasons(tree.later(60).plan()) == []
     assert looked_at == []
 
 
-def test_one_leaf_node_that_changes_is_one_node_looked_at(tree, looked_at):
+def test_one_changed_leaf_node_is_one_node_compared(tree, looked_at):
     planned = tree.with_(leaf=leaf(*NODES, used={"n7": used(1, cpu="1")})).plan()
 
     assert reasons(planned) == [("n7", "ResourcesChanged")]
     assert looked_at == ["n7"]
 
 
-def test_a_node_that_is_held_back_is_looked_at_again(tree, looked_at):
+def test_a_held_node_is_compared_again(tree, looked_at):
     busy = tree.with_(leaf=leaf(*NODES, used={"n7": used(1, cpu="1")}))
     busy = busy.after(busy.plan()).with_(leaf=leaf(*NODES, used={"n7": used(2, cpu="2")})).later(0.5)
 
@@ -52,7 +52,7 @@ def test_a_node_that_is_held_back_is_looked_at_again(tree, looked_at):
     assert (reasons(early), reasons(late)) == ([], [("n7", "ResourcesChanged")])
 
 
-def test_another_cluster_object_is_reason_to_look_at_all(tree, looked_at):
+def test_a_changed_cluster_compares_all_nodes(tree, looked_at):
     models = [node_model(node.name) for node in NODES]
 
     planned = tree.with_(cluster=cluster("east", *models, resources={"reservePercent": 50})).plan()

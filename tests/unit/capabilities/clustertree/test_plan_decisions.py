@@ -79,7 +79,7 @@ def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not(
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_a_cluster_says_what_is_first_in_its_way(changes, rule, remedy):
+def test_a_cluster_names_its_first_problem(changes, rule, remedy):
     decision = settled_state(nodes=[leaf_node("n1")]).with_(**changes).why("Cluster", "east")
 
     assert (decision.rule, remedies(decision)[0]) == (rule, remedy)
@@ -116,7 +116,7 @@ def test_a_node_tells_its_leaf_nodes_from_those_of_other_models():
     }
 
 
-def test_a_mirrored_leaf_node_speaks_of_itself_alone():
+def test_a_mirrored_leaf_node_explains_itself_alone():
     decision = settled_state(node_model("n1"), nodes=[leaf_node("n1"), leaf_node("n2")]).why("Node", "n1")
 
     assert (decision.rule, list(candidates(decision))) == ("MirrorsLeafNode", ["n1"])
@@ -138,7 +138,7 @@ def test_a_node_that_is_not_ready_says_why(state, rule):
     assert ("2029-12-31T23:59:30Z" in decision.facts.text()) == (rule == "LeafUnreachable")
 
 
-def test_a_node_in_the_way_is_explained_with_the_remedy():
+def test_a_foreign_node_is_explained_with_the_remedy():
     tree = settled_state(nodes=[]).without_root("kosmos-east").with_roots(root_node("kosmos-east"))
 
     decision = tree.why("Node", "kosmos-east")
@@ -158,7 +158,7 @@ def test_a_node_that_no_model_asks_for_is_not_explained():
     assert settled_state(nodes=[]).with_roots(root_node("n7")).why("Node", "n7") is None
 
 
-def test_a_pod_that_nobody_takes_up_is_told_of_after_a_minute_and_not_before():
+def test_an_unacknowledged_pod_is_reported_after_a_minute_and_not_before():
     tree = settled_state(nodes=[leaf_node("n1")]).with_(now=NOW, pending_pods=(bound("cart", "kosmos-east"),))
 
     early, late = tree.plan(), tree.later(60)
@@ -214,7 +214,7 @@ def recorded(status, reason, message="As the operator says"):
     )
 
 
-def test_of_contact_the_operators_word_counts_where_nobody_here_probes_the_leaf():
+def test_the_contact_reported_by_the_operator_counts_where_this_process_does_not_probe_the_leaf():
     reached = replace(leaf(leaf_node("n1")), health=None)
     tree = TreeState(recorded("False", "LeafUnreachable"), reached)
 
@@ -227,7 +227,7 @@ def test_of_contact_the_operators_word_counts_where_nobody_here_probes_the_leaf(
     assert all("As the operator says" not in each.text() for each in decision.would_change)
 
 
-def test_a_missing_secret_that_the_operator_recorded_is_told_with_its_name_and_label():
+def test_a_missing_secret_that_the_operator_recorded_is_reported_with_its_name_and_label():
     reached = replace(leaf(leaf_node("n1")), health=None)
     given = recorded("False", "KubeconfigSecretMissing")
     ref = SecretReference(name="east-kubeconfig", namespace="leaves")

@@ -52,7 +52,7 @@ def test_a_selector_wins_over_a_name_and_an_empty_one_takes_the_rest():
     assert refused(tree.plan()) == []
 
 
-def test_an_overlap_is_told_and_the_first_party_has_the_node():
+def test_an_overlap_is_reported_and_the_first_party_has_the_node():
     models = (selector_model("gpu", pool="gpu"), selector_model("zone", zone="a"))
     tree = settled_state(*models, nodes=[leaf_node("n1", pool="gpu", zone="a"), leaf_node("n2", zone="a")])
 

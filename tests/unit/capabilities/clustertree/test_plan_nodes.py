@@ -86,7 +86,7 @@ def test_a_node_is_created_whole_after_the_finalizer():
     assert status["capacity"] == status["allocatable"] == {"cpu": "4", "memory": "8Gi", "pods": "110"}
 
 
-def test_where_leaf_nodes_differ_the_usual_platform_stands_and_the_shared_place():
+def test_where_leaf_nodes_differ_the_default_platform_is_set_and_the_common_zone():
     zone, region = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
     nodes = [
         leaf_node("n1", **{zone: "a", region: "r", "kubernetes.io/arch": "arm64"}),
@@ -115,7 +115,7 @@ def test_a_leaf_node_is_mirrored_with_its_labels_but_not_its_roles():
 
 
 @pytest.mark.parametrize("key", [spares.TEMPLATE_LABEL, spares.OUT_LABEL, pools.POOL, CAPABILITY])
-def test_by_which_a_leaf_node_belongs_to_something_in_its_leaf_is_not_mirrored(key):
+def test_a_label_that_marks_an_owner_in_the_leaf_is_not_mirrored(key):
     tree = settled_state(
         node_model("n1", labels={"lattice.dev/tier": "ours"}), nodes=[leaf_node("n1", disk="ssd", **{key: "web"})]
     )
@@ -256,7 +256,7 @@ def test_a_persons_cordon_is_never_undone():
     assert opened.roots["n1"].spec.unschedulable
 
 
-def test_a_cordoned_leaf_node_of_a_group_closes_nothing():
+def test_a_cordoned_leaf_node_of_a_group_cordons_nothing():
     tree = settled_state(selector_model("a", pool="a"), nodes=[leaf_node("n1", pool="a", is_cordoned=True)])
 
     node = tree.roots["kosmos-a-0"]
@@ -273,7 +273,7 @@ def test_a_leaf_node_is_mirrored_with_its_addresses_each_once_and_its_node_info(
     assert status.node_info == NodeInfo(kubelet_version="v1.35.0", architecture="arm64", operating_system="linux")
 
 
-def test_a_group_that_is_scaled_down_to_nothing_keeps_its_platform_and_loses_its_place():
+def test_a_group_that_is_scaled_down_to_nothing_keeps_its_platform_and_loses_its_zone():
     tree = settled_state(nodes=[leaf_node("n1", **{"topology.kubernetes.io/zone": "a"})])
 
     node = tree.with_(leaf=leaf()).settled().roots["kosmos-east"]
@@ -282,7 +282,7 @@ def test_a_group_that_is_scaled_down_to_nothing_keeps_its_platform_and_loses_its
     assert "topology.kubernetes.io/zone" not in node.metadata.labels
 
 
-def test_another_version_of_the_leaf_is_told_and_an_unknown_one_changes_nothing():
+def test_another_version_of_the_leaf_is_written_and_an_unknown_one_changes_nothing():
     tree = settled_state(nodes=[leaf_node("n1")])
 
     newer = tree.with_(leaf=leaf(leaf_node("n1"), version="v1.37.0")).plan()
@@ -307,7 +307,7 @@ def test_only_the_amounts_that_changed_are_written():
     assert planned.is_final
 
 
-def test_an_amount_in_other_words_is_the_same_amount():
+def test_an_amount_in_another_notation_is_the_same_amount():
     tree = settled_state(nodes=[leaf_node("n1")])
     node = tree.roots["kosmos-east"]
     said = {"cpu": "4000m", "memory": "8192Mi", "pods": "110"}
@@ -339,7 +339,7 @@ def test_a_time_of_writing_ahead_of_our_clock_holds_nothing_back():
     assert reasons(planned) == [("kosmos-east", "ResourcesChanged")]
 
 
-def test_the_largest_free_block_stands_in_an_annotation_while_it_is_asked_for():
+def test_the_largest_free_block_is_in_an_annotation_while_the_option_is_set():
     nodes = [leaf_node("n1", cpu="4"), leaf_node("n2", cpu="16")]
     tree = settled_state(nodes=nodes, resources={"largestFree": True})
     without = tree.with_(cluster=cluster())
@@ -452,7 +452,7 @@ def test_a_diff_speaks_of_conditions_without_their_heartbeat():
     assert not [path for path in paths if "Heartbeat" in path]
 
 
-def test_names_that_begin_alike_are_hosts_apart():
+def test_names_with_a_common_prefix_have_different_hostnames():
     long = "node-" + "a" * 58
     called = [f"{long}-1", f"{long}-2", f"{'b' * 53}-{'c' * 60}"]
     tree = settled_state(*(node_model(name) for name in called), nodes=[leaf_node(name) for name in called])

@@ -111,7 +111,7 @@ def test_when_leases_were_renewed_is_shown_at_first_and_then_once_a_minute():
     ],
     ids=["late", "stopped"],
 )
-def test_leases_that_are_late_or_have_stopped_are_told_with_the_exact_moment(health, says):
+def test_leases_that_are_late_or_have_stopped_are_reported_with_the_exact_time(health, says):
     tree = told(settled_state(nodes=[N1]).with_(leaf=renewed(0)))
 
     late = told(tree.with_(leaf=leaf(N1, health=health)))
@@ -191,14 +191,14 @@ def test_a_restart_before_the_leaf_is_tried_says_nothing():
         ),
     ],
 )
-def test_what_is_wrong_with_the_line_is_told_and_the_cluster_is_not_ready(seen, reachable, synced, leases):
+def test_a_connection_error_is_reported_and_the_cluster_is_not_ready(seen, reachable, synced, leases):
     found = conditions(passed(settled_state(nodes=[N1]).with_(leaf=seen)))
 
     assert (found["Reachable"], found["ResourcesSynced"], found["LeasesRenewed"]) == (reachable, synced, leases)
     assert found["Ready"][0] == "False"
 
 
-def test_the_last_contact_is_told_once_the_leaf_is_lost_and_outlives_a_restart():
+def test_the_last_contact_is_reported_once_the_leaf_is_lost_and_outlives_a_restart():
     tree = told(settled_state(nodes=[N1]).with_(leaf=leaf(N1, health=lost())))
     assert tree.cluster.status.last_contact_time == "2029-12-31T23:59:30Z"
 
@@ -232,7 +232,7 @@ def test_a_taken_name_is_why_the_cluster_is_not_ready_though_its_leaf_is_well():
     assert found["LeasesRenewed"] == ("Unknown", "NoNodes")
 
 
-def test_a_party_that_gets_less_than_it_selects_is_told_and_ready():
+def test_a_party_that_gets_less_than_it_selects_is_reported_and_ready():
     nodes = [leaf_node("n1", pool="a")]
     said = passed(settled_state(node_model("n1"), selector_model("a", pool="a"), nodes=nodes))
 
@@ -247,7 +247,7 @@ def test_a_leaf_that_another_cluster_has_is_why_the_cluster_is_not_ready():
     assert (conditions(said)["Reachable"][0], said["nodes"]) == ("True", 0)
 
 
-def test_since_when_credentials_are_rejected_is_told_also_by_whoever_takes_over():
+def test_since_when_credentials_are_rejected_is_reported_also_by_a_new_owner():
     later = replace(rejecting(NOW + timedelta(minutes=5)), rejected_since=NOW)
     said = passed(settled_state(nodes=[N1]).with_(leaf=leaf(N1, health=later)))
 
@@ -272,7 +272,7 @@ def test_a_cluster_whose_nodes_are_still_to_be_made_is_not_ready(result):
     assert "kosmos-east" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
 
 
-def test_amounts_that_cannot_be_read_are_told_with_their_pods():
+def test_amounts_that_cannot_be_parsed_are_reported_with_their_pods():
     usage = Usage(unreadable=frozenset({"shop/odd"}))
     said = passed(settled_state(nodes=[N1]).with_(leaf=leaf(N1, used={"n1": usage})))
 
@@ -292,7 +292,7 @@ def test_a_cluster_whose_finalizer_goes_gets_no_status_any_more():
     assert passed(TreeState(going, leaf(N1))) is None
 
 
-def test_pods_that_nobody_takes_up_are_counted_from_the_first_minute_on():
+def test_unacknowledged_pods_are_counted_from_the_first_minute_on():
     pods = (bound("a", "kosmos-east", NOW - timedelta(seconds=61)), bound("b", "kosmos-east", NOW))
 
     assert passed(settled_state(nodes=[N1]).with_(pending_pods=pods, now=NOW))["unacknowledgedPods"] == 1

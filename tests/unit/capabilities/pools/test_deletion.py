@@ -131,7 +131,7 @@ def test_the_deletion_counts_every_node_of_the_cluster() -> None:
     assert held is not None
 
 
-def test_the_approval_stands_though_machines_come_and_go() -> None:
+def test_the_approval_is_kept_though_machines_come_and_go() -> None:
     ids = set()
     for machines in ([member("gpu", 0), member("gpu", 1)], [member("gpu", 1), member("gpu", 2)]):
         management = Management(namespace=namespace(), cluster=cluster_object(), machines=machines)
@@ -189,7 +189,7 @@ def test_an_orphaned_one_loses_its_finalizer_and_nothing_else(workload: Workload
 
 
 @pytest.mark.parametrize("value", ["false", "", "True"])
-def test_only_the_word_true_orphans(value: str) -> None:
+def test_only_the_value_true_orphans(value: str) -> None:
     _, reason = plan(deleted(workload=OWN, metadata={"annotations": {names.ORPHAN_ON_DELETE: value}}))
     assert reason is Reason.SELF_MANAGED
 

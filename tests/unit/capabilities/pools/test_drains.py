@@ -71,7 +71,7 @@ def test_an_autoscaler_that_comes_back_is_taken_off_again_and_the_start_stays() 
     assert action.disruption is Disruption.NONE
 
 
-def test_a_start_that_cannot_be_read_is_noted_anew() -> None:
+def test_an_invalid_start_time_is_rewritten() -> None:
     world = World.of(deployments={"gpu": deployment("gpu", metadata={"annotations": {names.DRAIN_STARTED: "soon"}})})
     assert world.plan().reasons() == ["DrainStarted"]
 
@@ -87,13 +87,13 @@ def test_replicas_are_never_written() -> None:
 # cordons
 
 
-def test_every_node_is_closed_before_a_pod_is_evicted() -> None:
+def test_every_node_is_cordoned_before_a_pod_is_evicted() -> None:
     outcome = begun(pods=[pod("web", "gpu-0")]).plan()
     assert [action.object.name for action in outcome.actions] == ["gpu-0", "gpu-1"]
     assert set(outcome.reasons()) == {"NodeCordoned"}
 
 
-def test_a_cordon_says_whose_it_is_and_that_the_node_is_being_drained() -> None:
+def test_a_cordon_records_its_owner_and_that_the_node_is_being_drained() -> None:
     outcome = begun(nodes=1).plan()
     [action] = outcome.actions
     assert outcome.write(action).body == {
@@ -103,13 +103,13 @@ def test_a_cordon_says_whose_it_is_and_that_the_node_is_being_drained() -> None:
     assert outcome.write(action).resource_version == "1"
 
 
-def test_a_node_that_somebody_else_closed_is_not_called_ours() -> None:
+def test_a_node_that_somebody_else_cordoned_is_not_recorded_as_ours() -> None:
     outcome = begun(nodes=1).but(nodes={"gpu-0": node("gpu-0", cordoned=True)}).plan()
     [action] = outcome.actions
     assert outcome.write(action).body == {"metadata": {"annotations": {POOL_DRAINING: STARTED}}}
 
 
-def test_a_node_that_is_opened_during_the_drain_is_closed_again() -> None:
+def test_a_node_that_is_uncordoned_during_the_drain_is_cordoned_again() -> None:
     world = closed(nodes=1, pods=[pod("web", "gpu-0")])
     assert world.nodes is not None
     spec = msgspec.structs.replace(world.nodes["gpu-0"].spec, unschedulable=False)
@@ -219,7 +219,7 @@ def test_a_pod_on_an_unreachable_node_is_given_up_when_it_is_overdue() -> None:
     assert world.later(seconds=62).plan().reasons() == ["PoolDeleted"]
 
 
-def test_an_overdue_pod_on_a_node_that_is_heard_of_is_waited_for() -> None:
+def test_an_overdue_pod_on_a_reachable_node_is_waited_for() -> None:
     stuck = pod("web", "gpu-0", deletionTimestamp="2030-01-01T00:01:00Z", finalizers=["storage"])
     world = World.of(nodes=1, pods=[stuck]).passed().passed()
     assert not world.later(minutes=4).plan().actions
@@ -302,7 +302,7 @@ def test_without_a_timeout_a_drain_never_counts_as_blocked() -> None:
     assert outcome.phase() == PoolPhase.DRAINING
 
 
-def test_a_timeout_longer_than_time_is_no_error() -> None:
+def test_a_timeout_beyond_all_dates_is_no_error() -> None:
     outcome = closed(pods=[pod("web", "gpu-0")], timeout=10**15).plan()
     assert outcome.phase() == PoolPhase.DRAINING
 
@@ -345,7 +345,7 @@ def test_a_node_of_ours_is_never_taken_for_one_of_a_cluster_elsewhere(workload: 
     assert outcome.phase() == PoolPhase.BLOCKED
 
 
-def test_pods_that_are_not_known_keep_the_pool_but_its_nodes_are_closed() -> None:
+def test_unknown_pods_keep_the_pool_but_its_nodes_are_cordoned() -> None:
     world = begun().but(pods=None)
     assert set(world.plan().reasons()) == {"NodeCordoned"}
     outcome = world.passed().later(hours=1).plan()

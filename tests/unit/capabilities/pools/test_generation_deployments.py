@@ -75,7 +75,7 @@ def test_an_adopted_selector_is_kept_as_it_is() -> None:
     assert deployment(selector=selector)["spec"]["selector"] == selector
 
 
-def test_single_machines_are_drained_within_the_same_limit() -> None:
+def test_drains_of_single_machines_have_the_same_limit() -> None:
     made = deployment(cluster={"poolDrainTimeout": 0})
     assert made["spec"]["template"]["spec"]["deletion"] == {
         "nodeDrainTimeoutSeconds": 0,

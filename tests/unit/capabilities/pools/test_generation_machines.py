@@ -56,7 +56,7 @@ def test_an_aws_class_goes_before_the_cluster() -> None:
     assert (made["instanceType"], made["ami"], made["rootVolume"]["size"]) == ("m5.large", {"id": "ami-2"}, 50)
 
 
-def test_no_ssh_key_and_no_word_about_one_are_two_things() -> None:
+def test_an_empty_ssh_key_and_a_missing_one_differ() -> None:
     assert machine(None, {"aws": {"region": "r", "sshKeyName": ""}})["sshKeyName"] == ""
     assert "sshKeyName" not in machine(None, {"aws": {"region": "r"}})
 
@@ -168,7 +168,7 @@ def test_an_infrastructure_without_what_it_needs_is_refused(config: Object, miss
     ],
     ids=["docker", "aws", "proxmox"],
 )
-def test_kubelets_are_told_what_makes_their_node_known_to_cluster_api(config: Object, arguments: list[str]) -> None:
+def test_kubelets_get_what_makes_their_node_known_to_cluster_api(config: Object, arguments: list[str]) -> None:
     made = bootstrap_template(build.cluster(config=config), "p", WorkerPool())
     joining = made.spec["template"]["spec"]["joinConfiguration"]["nodeRegistration"]
     assert [each["name"] for each in joining["kubeletExtraArgs"]] == arguments

@@ -64,7 +64,7 @@ def test_every_reason_has_exactly_one_message() -> None:
         ),
     ],
 )
-def test_an_action_that_succeeded_is_told_in_the_past_tense(message: Message, text: str) -> None:
+def test_an_action_that_succeeded_has_a_text_in_the_past_tense(message: Message, text: str) -> None:
     assert message.past_text() == text
 
 

@@ -122,7 +122,7 @@ def test_a_cluster_that_was_moved_away_is_not_made_a_second_time():
     assert blocked(world) == {"ClusterGone": ClusterGone(cluster="prod")}
 
 
-def test_it_is_made_anew_when_the_note_is_taken_off():
+def test_it_is_recreated_when_the_annotation_is_removed():
     bare = msgspec.structs.replace(SEED.metadata, annotations={})
     world = snapshot(msgspec.structs.replace(SEED, metadata=bare), *CLASSES, served=CLUSTERS_SERVED)
     assert ("ClusterApplied", "prod") in done(world)
@@ -324,7 +324,7 @@ def test_an_autoscaled_pool_outside_its_bounds_is_brought_to_them(current, after
     assert write(with_deployment(world, settled(moved)), "PoolScaled").body == {"spec": {"replicas": after}}
 
 
-def test_bounds_without_autoscaling_are_told_and_ignored():
+def test_bounds_without_autoscaling_are_reported_and_ignored():
     world = running(cluster("c", workerPools={"a": pool(2, min=1, max=5)}))
     assert done(world) == []
     assert blocked(world)["AutoscalingIgnored"] == AutoscalingIgnored(pool="a", replicas=2)
@@ -372,7 +372,7 @@ def test_what_a_laxer_server_let_in_makes_nothing():
 # the pool from before
 
 
-def test_the_workers_of_before_become_the_default_pool_without_a_rollout():
+def test_legacy_workers_become_the_default_pool_without_a_rollout():
     lc = cluster("c", workers=3)
     world = running(cluster("c", workerPools={}))
     templates = [
@@ -389,7 +389,7 @@ def test_the_workers_of_before_become_the_default_pool_without_a_rollout():
     assert body["spec"]["selector"] == legacy(lc)["spec"]["selector"]
 
 
-def test_the_workers_of_before_are_kept_beside_a_new_pool():
+def test_legacy_workers_are_kept_beside_a_new_pool():
     lc = cluster("c", workerPools={"default": pool(3), "gpu": pool(1)})
     world = with_deployment(snapshot(lc, served=SERVED), legacy(lc))
     made = [name for reason, name in done(world) if reason == "PoolCreated"]
@@ -419,7 +419,7 @@ def test_a_foreign_machine_deployment_is_never_touched():
     assert done(with_deployment(world, foreign)) == []
 
 
-def test_workers_of_before_beside_a_spec_without_their_pool_are_never_removed_unasked():
+def test_legacy_workers_beside_a_spec_without_their_pool_are_never_removed_without_approval():
     lc = cluster("c", workerPools={"a": pool(1)})
     world = with_deployment(running(lc), legacy(lc))
     assert done(world) == []

@@ -49,7 +49,7 @@ def refusals(offers, wanted):
     return {str(each): message for each, message in found}
 
 
-def test_a_service_that_wants_nothing_fits_where_nothing_keeps_it_away():
+def test_a_service_without_requirements_fits_every_pool_without_taints():
     offers = [offer("a/general"), offer("a/gpu", taints=["nvidia.com/gpu:NoSchedule"]), offer("b/general")]
 
     assert fitting(offers, placement()) == ["a/general", "b/general"]
@@ -73,7 +73,7 @@ def test_a_pool_can_be_selected_by_its_id():
     assert fitting([offer("a/x"), offer("b/x"), offer("b/y")], placement({"lattice.dev/pool": "x"})) == ["a/x", "b/x"]
 
 
-def test_the_taint_that_is_not_tolerated_is_named():
+def test_the_first_taint_that_is_not_tolerated_is_named():
     offers = [offer("a/gpu", taints=["team=ml:NoExecute", "nvidia.com/gpu:NoSchedule"])]
     tolerated = placement({}, [{"key": "team", "operator": "Equal", "value": "ml"}])
 
@@ -107,7 +107,7 @@ def test_a_taint_that_only_prefers_keeps_nobody_away():
 
 
 @pytest.mark.parametrize("message", [PoolEmpty, ClusterNotReady], ids=lambda message: message.reason)
-def test_a_pool_that_would_fit_says_what_hinders_it(message):
+def test_a_pool_that_would_fit_says_why_it_is_unavailable(message):
     offers = [
         offer("a/fits", labels={"x": "1"}, unavailable_reason=message.reason),
         offer("a/never", labels={"x": "2"}, unavailable_reason=message.reason),

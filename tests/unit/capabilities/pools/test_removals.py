@@ -100,7 +100,7 @@ def test_orphan_says_that_the_machines_are_deleted_all_the_same() -> None:
     assert world.passed().plan().blocked("OrphanDeletesMachines").pool == "gpu"
 
 
-def test_orphan_waits_until_every_machine_knows_and_then_deletes() -> None:
+def test_orphan_waits_until_every_machine_has_the_limits_and_then_deletes() -> None:
     world = World.of(policy="Orphan", timeout=60, pods=PODS)
     marked = world.done(world.plan())
     waiting = marked.plan()
@@ -136,7 +136,7 @@ def test_force_tells_cluster_api_not_to_drain() -> None:
     assert action.reason == "PoolMarkedForDeletion"
 
 
-def test_force_waits_until_every_machine_knows_and_then_deletes() -> None:
+def test_force_waits_until_every_machine_has_the_settings_and_then_deletes() -> None:
     world = World.of(policy="Force", pods=PODS)
     marked = world.done(world.plan())
     assert marked.plan().state().reason == "WaitingForMachines"
@@ -155,7 +155,7 @@ def test_force_does_not_wait_for_a_machine_that_goes_already() -> None:
     assert world.but(machines=[*world.machines, going]).plan().reasons() == ["PoolDeleted"]
 
 
-def test_force_asks_also_where_the_template_said_so_before() -> None:
+def test_force_needs_approval_also_where_the_template_has_the_settings_already() -> None:
     template = {"metadata": {"annotations": EXCLUSIONS}, "spec": TEMPLATE["spec"]}
     outcome = with_template(template, policy="Force").plan()
     [action] = outcome.actions
@@ -212,7 +212,7 @@ def test_a_machine_deployment_without_annotations_has_nothing_to_undo() -> None:
     assert not wanted(World.of(deployments={"gpu": plain})).plan().actions
 
 
-def test_a_pool_that_comes_back_is_opened_and_forgets_its_drain() -> None:
+def test_a_pool_that_is_added_again_is_uncordoned_and_its_drain_forgotten() -> None:
     world = World.of(pods=PODS).passed().passed()
     back = wanted(world).passed()
     assert back.nodes is not None
@@ -222,7 +222,7 @@ def test_a_pool_that_comes_back_is_opened_and_forgets_its_drain() -> None:
     assert not back.plan().actions
 
 
-def test_a_node_that_somebody_else_closed_stays_closed() -> None:
+def test_a_node_that_somebody_else_cordoned_stays_cordoned() -> None:
     world = World.of(nodes=1, pods=PODS).but(nodes={"gpu-0": node("gpu-0", cordoned=True)}).passed().passed()
     assert world.nodes is not None
     assert POOL_DRAINING in world.nodes["gpu-0"].metadata.annotations
@@ -256,12 +256,12 @@ def test_a_cordon_that_was_left_behind_is_undone_though_no_drain_is_noted() -> N
         pytest.param(Workload(uid="theirs", cluster="prod", error="timed out"), id="not-reached"),
     ],
 )
-def test_a_node_is_not_opened_while_it_is_not_known_to_be_the_pools(workload: Workload) -> None:
+def test_a_node_is_not_uncordoned_while_it_is_not_known_to_be_the_pools(workload: Workload) -> None:
     ours = node("gpu-0", cordoned=True, annotations={names.CORDONED_BY: "prod/gpu"})
     assert not wanted(World.of(nodes=1)).but(nodes={"gpu-0": ours}, workload=workload).plan().actions
 
 
-def test_a_node_that_was_opened_by_hand_only_loses_the_notes() -> None:
+def test_a_node_that_was_uncordoned_by_hand_only_loses_the_annotations() -> None:
     ours = node("gpu-0", annotations={names.CORDONED_BY: "prod/gpu"})
     outcome = wanted(World.of(nodes=1)).but(nodes={"gpu-0": ours}).plan()
     [action] = outcome.actions
@@ -349,7 +349,7 @@ def test_one_approval_lets_a_pool_go(policy: str) -> None:
     assert [action.disrupts for action in held.actions] == [("gpu-0", "gpu-1", "gpu-2")]
 
 
-def test_an_approval_stands_though_machines_come_and_go() -> None:
+def test_an_approval_is_kept_though_machines_come_and_go() -> None:
     ids = set()
     for nodes in (3, 4):
         plan = Plan(capability="pools", key="k", actions=tuple(World.of(nodes=nodes).plan().actions))
@@ -370,7 +370,7 @@ def test_a_pool_with_machines_that_are_not_seen_is_not_deleted(policy: str) -> N
     assert outcome.phase() == PoolPhase.BLOCKED
 
 
-def test_what_is_put_back_and_taken_out_once_more_is_asked_about_anew() -> None:
+def test_a_pool_that_is_added_and_removed_again_needs_another_approval() -> None:
     world = World.of()
     snapshot = world.snapshot
     again = msgspec.structs.replace(snapshot.cluster.metadata, generation=9)

@@ -90,7 +90,7 @@ def test_where_there_are_no_pools_it_says_so():
     assert write.status["message"] == "No pool matches: no LatticeCluster has a pool"
 
 
-def test_a_status_that_stands_is_not_written_again():
+def test_an_unchanged_status_is_not_written_again():
     snapshot = seen(TRAINING)
     again = seen(stored(TRAINING, snapshot))
 
@@ -119,7 +119,7 @@ def test_lists_in_the_status_are_bounded_and_the_message_counts_on():
     assert fits["message"] == "120 pools match: prod/p000, prod/p001, prod/p002, prod/p003, prod/p004 and 115 more"
 
 
-def test_a_service_that_is_going_is_left_alone():
+def test_a_service_being_deleted_is_left_alone():
     going = service("going", metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
 
     assert written(seen(going)) == []
@@ -167,7 +167,7 @@ def test_why_names_the_pools_that_fit_first():
     assert decision.candidates[0].facts.text() == "Pool gpu of prod matches"
 
 
-def test_why_has_nothing_to_say_of_what_is_not_there():
+def test_why_does_not_explain_a_missing_object():
     assert plan_services(seen(), NOW, [ref(WEB)]).plan.decisions == ()
 
 

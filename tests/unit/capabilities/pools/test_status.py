@@ -78,7 +78,7 @@ def test_a_cluster_whose_control_plane_runs_but_is_not_its_own_is_pivoting():
     assert after(world)["phase"] == "Pivoting"
 
 
-def test_until_the_cluster_has_been_asked_who_it_is_the_status_stays_as_it_was():
+def test_until_the_uid_of_the_cluster_is_known_the_status_stays_as_it_was():
     pending = Workload(has_kubeconfig=True, is_pending=True)
     assert after(replace(running(SEED, *CLASSES), workload=pending)) is None
 
@@ -110,7 +110,7 @@ def test_a_pool_that_is_changed_in_this_very_pass_is_not_called_ready():
     assert (condition(found, "Ready")["status"], condition(found, "Ready")["reason"]) == ("False", "Scaling")
 
 
-def test_machines_of_another_make_are_seen_whatever_the_counters_say():
+def test_machines_of_another_template_are_seen_whatever_the_counters_say():
     world = running(cluster("c", workerPools={"a": pool(1)}))
     refs = ("bootstrap.configRef.name", "infrastructureRef.name")
     for ref in refs:
@@ -173,7 +173,7 @@ def told(world, *failed):
     return {event.reason: event for event in events(world, planned, outcome)}
 
 
-def test_ignored_bounds_are_warned_of_in_the_designs_words_once_per_generation():
+def test_ignored_bounds_are_warned_of_with_the_message_of_the_design_once_per_generation():
     pools = {"general": pool(5, min=3, max=10)}
     world = running(cluster("c", workerPools=pools))
     warning = told(world)["AutoscalingIgnored"]
@@ -184,14 +184,14 @@ def test_ignored_bounds_are_warned_of_in_the_designs_words_once_per_generation()
     assert "AutoscalingIgnored" not in told(replace(world, workload=Workload(is_pending=True)))
 
 
-def test_what_was_done_to_a_pool_is_told_and_bookkeeping_is_not():
+def test_actions_on_a_pool_are_events_and_bookkeeping_is_not():
     pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
     world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
     assert told(world)["PoolScaled"].message == "Scaled pool gpu (GPU Workers (A100)) from 2 to 5"
     assert set(told(snapshot(cluster("c", workers=1), served=SERVED))).isdisjoint({"TemplateCreated", "FinalizerAdded"})
 
 
-def test_a_failure_is_told_with_the_servers_words():
+def test_a_failure_is_a_warning_with_the_message_of_the_server():
     pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
     world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
     assert told(world, "PoolScaled")["PoolScaledFailed"].type == "Warning"

@@ -57,7 +57,7 @@ def pools(**changes: Any) -> Object:
 # keys
 
 
-def test_the_cluster_of_the_design_passes_without_a_word():
+def test_the_cluster_of_the_design_passes_without_a_warning():
     verdict = created(seed())
 
     assert (verdict.is_allowed, verdict.warnings) == (True, ())
@@ -132,13 +132,13 @@ def test_what_cannot_be_read_is_left_to_the_plan():
 # warnings
 
 
-def test_bounds_that_are_ignored_are_said_in_the_words_of_the_design():
+def test_bounds_that_are_ignored_are_said_with_the_message_of_the_design():
     verdict = created(cluster_body(workerPools={"general": pool(5, min=3, max=10), "other": pool()}))
 
     assert verdict.warnings == ('pool="general": min/max autoscaling not implemented, using fixed replicas=5',)
 
 
-def test_bounds_that_are_used_are_not_worth_a_word():
+def test_bounds_that_are_used_cause_no_warning():
     body = cluster_body(workerPools={"general": pool(5, min=3, max=10)}, autoscaling="ClusterAutoscaler")
 
     assert created(body).warnings == ()
@@ -150,7 +150,7 @@ def test_taking_out_all_pools_is_warned_of():
     )
 
 
-def test_orphan_is_not_what_it_seems():
+def test_the_policy_orphan_is_warned_of():
     said = (
         "poolDeletionPolicy Orphan still deletes the Machines of {}: Cluster API cannot keep them. Their pods are "
         "rescheduled"
@@ -196,11 +196,11 @@ def test_another_class_replaces_nodes():
     ],
     ids=["its name for people", "its number", "a label that Cluster API brings"],
 )
-def test_a_change_in_place_is_not_worth_a_word(change):
+def test_a_change_in_place_causes_no_warning(change):
     assert updated(seed(), seed(workerPools=pools(gpu=change)), PoolsView(world())).warnings == ()
 
 
-def test_what_would_be_replaced_anyway_is_not_said_again():
+def test_what_would_be_replaced_anyway_is_not_warned_of_again():
     rolling = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}}))
     view = PoolsView(replace(world(), cluster=cluster("prod", workerPools=rolling["spec"]["nodes"]["workerPools"])))
     new = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}, "replicas": 2, "displayName": "x"}))
@@ -230,7 +230,7 @@ def test_a_cluster_that_may_be_the_one_we_run_on_cannot_be_deleted_either():
     assert "it is unreachable (connection refused)" in verdict.message
 
 
-def test_a_cluster_that_is_let_go_of_may_be_deleted():
+def test_an_orphaned_cluster_may_be_deleted():
     body = seed(metadata={"annotations": {"lattice.dev/orphan-on-delete": "true"}})
 
     verdict = deleted(body, PoolsView(world(is_pivoted=True)))
@@ -266,7 +266,7 @@ def test_deleting_a_class_in_use_passes_and_names_the_pools():
     )
 
 
-def test_deleting_a_class_that_nobody_uses_passes_without_a_word():
+def test_deleting_an_unused_class_passes_without_a_warning():
     assert review_class(review("DELETE", None, class_body("unused")), PoolsView(world())).warnings == ()
 
 
@@ -286,13 +286,13 @@ def test_a_change_of_a_class_that_replaces_nodes_names_the_pools():
     [{"docker": {"image": "a", "memory": "4Gi", "cpus": "2"}}, {"docker": {"image": "a"}, "aws": {"ami": "ami-1"}}],
     ids=["without effect", "of another provider"],
 )
-def test_a_change_of_a_class_that_concerns_no_machine_is_not_worth_a_word(new):
+def test_a_change_of_a_class_that_concerns_no_machine_causes_no_warning(new):
     old = class_body("medium", docker={"image": "a"})
 
     assert review_class(review("UPDATE", class_body("medium", **new), old), PoolsView(world())).warnings == ()
 
 
-def test_the_webhooks_never_stand_in_the_way_when_nobody_answers():
+def test_the_webhooks_fail_open():
     assert [(webhook.name, webhook.failure_policy, webhook.mutates) for webhook in WEBHOOKS] == [
         ("clusters", "Ignore", False),
         ("classes", "Ignore", False),
@@ -314,7 +314,7 @@ def test_the_webhooks_never_stand_in_the_way_when_nobody_answers():
         ),
     ],
 )
-def test_a_pool_that_is_taken_out_is_told_with_what_becomes_of_its_nodes(policy, said):
+def test_a_removed_pool_is_warned_of_with_what_becomes_of_its_nodes(policy, said):
     old = seed(poolDeletionPolicy=policy)
     new = seed(workerPools=pools(gpu=None), poolDeletionPolicy=policy)
 
@@ -323,7 +323,7 @@ def test_a_pool_that_is_taken_out_is_told_with_what_becomes_of_its_nodes(policy,
     assert (verdict.is_allowed, verdict.warnings) == (True, (said,))
 
 
-def test_a_control_plane_that_is_scaled_down_is_told():
+def test_a_control_plane_that_is_scaled_down_is_warned_of():
     verdict = updated(seed(controlPlane=3), seed(controlPlane=1), PoolsView(world(controlPlane=3)))
 
     assert verdict.warnings == ("Scales the control plane of prod from 3 to 1, which deletes 2 control plane nodes",)

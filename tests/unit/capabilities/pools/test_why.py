@@ -117,7 +117,7 @@ def test_a_draining_pool_names_the_budget_that_refuses_an_eviction() -> None:
     assert f"default/web: WaitingForPod: The drain of node gpu-0 is waiting for this pod: {message}" in shown(decision)
 
 
-def test_a_pool_is_told_of_by_the_name_that_people_gave_it() -> None:
+def test_a_pool_is_named_with_its_display_name() -> None:
     classes = [node_class(each["nodeClass"]) for each in SEED_POOLS.values()]
     before = running(cluster("c", workerPools=SEED_POOLS), *classes)
     scaled = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 4}}

@@ -97,13 +97,13 @@ def test_as_many_are_let_through_at_once_as_the_profile_allows(namespace: str, l
     assert sum(granted(view(namespace, limit=limit), namespace)) == expected
 
 
-def test_who_waits_is_told_how_many_are_before_it_also_of_those_who_have_not_written_yet(namespace: str) -> None:
+def test_a_waiting_node_reports_how_many_are_before_it_also_those_that_have_not_written_yet(namespace: str) -> None:
     seen = view(namespace, compute("n0", namespace, NEW), limit=2)
     assert begin(seen, namespace, 1)
     assert (budget(seen, namespace, 2).unavailable, budget(seen, namespace, 2).reserved) == (1, 1)
 
 
-def test_who_has_been_told_and_does_not_run_it_yet_counts(namespace: str) -> None:
+def test_a_node_that_was_written_and_does_not_run_it_yet_counts(namespace: str) -> None:
     told = compute("n0", namespace, NEW)
     assert granted(view(namespace, told, limit=2), namespace) == [True, True, False, False]
 
@@ -114,7 +114,7 @@ def test_the_first_deadline_of_those_who_are_awaited_wakes_the_others(namespace:
     assert (found.unavailable, found.due) == (1, NOW + timedelta(seconds=30))
 
 
-def test_past_a_deadline_nobody_is_let_through_and_who_stands_in_the_way_is_named(namespace: str) -> None:
+def test_past_a_deadline_no_node_is_written_and_the_blocking_ones_are_named(namespace: str) -> None:
     told = compute("n2", namespace, {**NEW, names.WRITTEN: format_rfc3339(NOW - timedelta(seconds=600))})
     found = budget(view(namespace, told, limit="100%"), namespace, 1)
     assert found.stalled == "n2"
@@ -147,7 +147,7 @@ def test_a_node_that_comes_while_another_is_written_does_not_get_ahead_of_it(nam
     assert [begin(seen, namespace, number) for number in range(3)] == [False] * 3
 
 
-def test_a_service_object_that_goes_before_it_was_told_makes_room_at_once(namespace: str) -> None:
+def test_a_service_object_that_is_deleted_before_it_was_written_makes_room_at_once(namespace: str) -> None:
     seen = view(namespace)
     granted(seen, namespace)
     seen.remove(COMPUTES, "n0", namespace)
@@ -240,7 +240,7 @@ def test_only_what_a_selector_gave_a_node_is_found_by_its_status(namespace: str)
     assert list(watched.selected(selected(namespace, 0, status("Role")))) == []
 
 
-def test_the_first_report_of_a_service_and_the_end_of_the_last_are_heard_by_all_its_nodes(namespace: str) -> None:
+def test_the_first_report_of_a_service_and_the_end_of_the_last_requeue_all_its_nodes(namespace: str) -> None:
     silent = [{**compute(f"n{number}", namespace), "status": {}} for number in range(4)]
     reporting = compute("n0", namespace)
     every = {key(namespace, number) for number in range(4)}

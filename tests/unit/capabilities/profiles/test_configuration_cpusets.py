@@ -65,7 +65,7 @@ def test_a_set_is_shown_as_short_as_it_can_be_written() -> None:
     assert format_cpus([]) == ""
 
 
-def test_a_malformed_set_in_a_text_is_told_with_its_line() -> None:
+def test_a_malformed_set_in_a_text_is_reported_with_its_line() -> None:
     assert faults(check("[compute]\ncpu_shared_set = 4-12\ncpu_dedicated_set = 9-2\n")) == [
         "line 3: [compute] cpu_dedicated_set = '9-2' has '9-2', a range that ends before it begins; write it as 2-9"
     ]
@@ -84,7 +84,7 @@ def test_a_line_that_is_indented_below_a_set_by_mistake_is_not_quoted() -> None:
     [SHARED, "[compute]\ncpu_shared_set =\n", "[libvirt]\ncpu_shared_set = x\n", "[DEFAULT]\ncpu_dedicated_set = x\n"],
     ids=["a good one", "one that is unset", "another section", "the default section"],
 )
-def test_nothing_is_told_where_there_is_no_malformed_set(text: str) -> None:
+def test_nothing_is_reported_where_there_is_no_malformed_set(text: str) -> None:
     assert faults(check(text)) == []
 
 
@@ -100,7 +100,7 @@ def compute(**options: str) -> str:
     return "[compute]\n" + "".join(f"{name} = {value}\n" for name, value in options.items())
 
 
-def test_sets_that_overlap_over_several_texts_are_told_with_both_places() -> None:
+def test_sets_that_overlap_over_several_texts_are_reported_with_both_places() -> None:
     assert overlap_faults(sources(compute(cpu_shared_set="4-12,^8"), compute(cpu_dedicated_set="7-9,20"))) == [
         "[compute] cpu_shared_set = '4-12,^8' (text 1, line 2) and cpu_dedicated_set = '7-9,20' (text 2, line 2) "
         "overlap in CPUs 7,9; a CPU is either shared or dedicated: remove them from one of the two"
@@ -118,7 +118,7 @@ def test_sets_that_overlap_over_several_texts_are_told_with_both_places() -> Non
     ],
     ids=["no text", "apart", "the later one mends it", "the later one unsets it", "another section"],
 )
-def test_sets_that_are_apart_are_not_told(texts: tuple[str, ...]) -> None:
+def test_sets_that_are_apart_are_not_reported(texts: tuple[str, ...]) -> None:
     assert overlap_faults(sources(*texts)) == []
 
 

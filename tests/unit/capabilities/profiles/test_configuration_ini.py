@@ -88,7 +88,7 @@ def test_a_section_may_go_on_further_down() -> None:
 # faults
 
 
-def test_an_option_before_the_first_header_is_a_fault_that_is_told_once() -> None:
+def test_an_option_before_the_first_header_is_a_fault_that_is_reported_once() -> None:
     checked = check("a = 1\n  more\nb = 2\n[s]\nc = 3\n")
     assert checked.faults == (Fault(1, "option 'a' is before the first [section] header; add one above it"),)
     assert checked.sections == {"s": {"c": ["3"]}}
@@ -145,7 +145,7 @@ def test_an_option_without_a_name_is_a_fault(separator: str) -> None:
     assert faults(f"[s]\n{separator} 1\n") == [f"line 2: an option needs a name before the '{separator}'"]
 
 
-def test_every_fault_is_told_with_its_line() -> None:
+def test_every_fault_is_reported_with_its_line() -> None:
     assert [fault.line for fault in check("[s]\na\n\n  b\n[\nc = 1\nd\n").faults] == [2, 4, 5, 7]
 
 

@@ -48,13 +48,13 @@ def test_a_fault_names_object_field_and_line() -> None:
     )
 
 
-def test_what_is_said_of_a_profile_is_said_of_a_node_that_has_it() -> None:
+def test_faults_of_a_profile_are_faults_of_a_node_that_has_it() -> None:
     config = "[compute]\ncpu_shared_set = x\ncpu_shared_set = 9-2\n"
     assert validate_node(NOVA, NODE, Profile("p", config=config), "") == validate_profile(NOVA, "p", config)
     assert len(validate_profile(NOVA, "p", config).faults) == 2
 
 
-def test_custom_configuration_is_judged_too_but_may_be_missing() -> None:
+def test_custom_configuration_is_validated_too_but_may_be_missing() -> None:
     profile = Profile("p", config=SHARED)
     assert validate_node(NOVA, NODE, profile, "") == ValidationResult()
     assert validate_node(NOVA, NODE, profile, "x = 1\n").faults == (
@@ -62,7 +62,7 @@ def test_custom_configuration_is_judged_too_but_may_be_missing() -> None:
     )
 
 
-def test_the_configuration_of_a_node_is_judged_too() -> None:
+def test_the_configuration_of_a_node_is_validated_too() -> None:
     assert validate_node(NOVA, NODE, None, "", "x = 1\n").faults == (
         f"OpenStackDataPlaneNode/{NODE}: spec.node.nova.customServiceConfig or its role's "
         f"spec.nodeTemplate.nova.customServiceConfig, line 1: option 'x' is before the first [section] header; add "
@@ -97,7 +97,7 @@ def test_cpu_sets_are_a_matter_of_nova_alone(service: Service) -> None:
     )
 
 
-def test_of_many_faults_the_first_are_told_and_the_rest_counted() -> None:
+def test_of_many_faults_the_first_are_reported_and_the_rest_counted() -> None:
     judged = validate_profile(NOVA, "p", "[s]\n" + "x\n" * 500)
     assert len(judged.faults) == MAX_MESSAGES + 1
     assert judged.faults[-1] == f"{PROFILE}: and {500 - MAX_MESSAGES} more"

@@ -151,7 +151,7 @@ def test_what_blocks_the_plan_is_the_rule_and_its_service_says_so_too() -> None:
     assert "edpm-compute-7" not in said(decision, "neutron")
 
 
-def test_a_pinned_profile_is_what_there_is_to_say_where_nothing_else_is() -> None:
+def test_a_pinned_profile_is_the_rule_where_there_is_no_other() -> None:
     snapshot = story()
     decision = asked(snapshot, blocked(snapshot, PINNED))
 
@@ -191,7 +191,7 @@ def test_a_role_that_does_not_exist_is_the_rule() -> None:
 # what is no choice
 
 
-def test_annotations_of_nobody_and_of_two_services_are_left_and_told() -> None:
+def test_annotations_of_no_service_and_of_two_services_are_left_and_reported() -> None:
     decision = asked(
         story(
             annotations={"audio.example.com/tone-profile": "low", "disks.example.com/disk-profile": "fast"},

@@ -53,7 +53,7 @@ def _fields(value):
     return {f"f:{key}": _fields(each) if isinstance(each, dict) else {} for key, each in said.items()}
 
 
-def test_a_strangers_object_is_told_and_neither_marked_nor_owned():
+def test_a_foreign_object_is_reported_and_neither_labelled_nor_owned():
     told = written(world(ASKED, neutron=AGENT), "neutron")
 
     assert told["spec"] == {**AGENT["spec"], "dataplaneNodeName": NODE, "networkProfileName": "dpdk"}
@@ -63,7 +63,7 @@ def test_a_strangers_object_is_told_and_neither_marked_nor_owned():
     assert [each.object.kind for each in plan(world(ASKED, neutron=told), NOW).plan.actions] == ["ConfigMap"]
 
 
-def test_a_strangers_object_that_nothing_asks_for_any_more_loses_what_we_said_and_stays():
+def test_a_foreign_object_that_nothing_asks_for_any_more_loses_our_annotations_and_stays():
     told = written(world(ASKED, neutron=AGENT), "neutron")
 
     planned = plan(world({}, neutron=told), NOW)
@@ -83,11 +83,11 @@ def test_a_strangers_object_that_nothing_asks_for_any_more_loses_what_we_said_an
     }
 
 
-def test_a_strangers_object_that_we_never_spoke_of_is_not_written():
+def test_a_foreign_object_without_our_annotations_is_not_written():
     assert plan(world({}, neutron=AGENT), NOW).plan.actions == ()
 
 
-def test_what_we_said_on_many_of_a_strangers_objects_is_taken_away_together():
+def test_our_annotations_on_many_foreign_objects_are_removed_together():
     told = written(world(ASKED, neutron=AGENT), "neutron")
     many = replace(world({}, neutron=told), removals={"neutron": Removal("uid-role", 40, 40)})
 
@@ -96,7 +96,7 @@ def test_what_we_said_on_many_of_a_strangers_objects_is_taken_away_together():
     assert (action.approval_group, action.group_nodes) == ("remove neutron uid-role", 40)
 
 
-def test_the_cell_of_a_strangers_compute_stays_for_it_cannot_be_taken_back():
+def test_the_cell_of_a_foreign_compute_stays_for_it_cannot_be_removed():
     told = written(world(PLACED, nova=COMPUTE), "nova")
 
     planned = plan(world({}, nova=told), NOW)

@@ -67,7 +67,7 @@ def test_environment_and_tags_are_inherited_and_services_are_the_roles_alone() -
     assert found.services == ("configure-network",)
 
 
-def test_an_explicit_no_of_the_node_beats_a_yes_of_the_role() -> None:
+def test_an_explicit_false_of_the_node_overrides_a_true_of_the_role() -> None:
     found = inherit(build.node(deployStrategy={"deploy": False}), build.role(deployStrategy={"deploy": True}))
 
     assert found.deploy_strategy.deploy is False
@@ -102,7 +102,7 @@ def test_nova_is_filled_field_by_field() -> None:
     assert found.inherited == ("node.nova.cellName", "node.nova.deploy")
 
 
-def test_no_default_of_the_type_beats_the_roles_cell() -> None:
+def test_no_default_of_the_type_overrides_the_cell_of_the_role() -> None:
     """The data plane's own schema filled in cell1 here, which then counted as the node's."""
     nova = inherits({"nova": {}}, {"nova": {"cellName": "cell2"}}).section.nova
 
@@ -176,7 +176,7 @@ def test_variables_that_cannot_be_read_are_refused_without_quoting_them(text: st
     assert "hunter2" not in str(error.value)
 
 
-def test_each_side_is_told_about_its_own_variables() -> None:
+def test_each_side_has_the_faults_of_its_own_variables() -> None:
     found = inherits({"ansibleVars": "- a\n"}, {"ansibleVars": "b\n"})
 
     assert [(fault.reason, fault.error.partition(" ")[0]) for fault in found.faults] == [
@@ -201,14 +201,14 @@ def test_each_side_is_told_about_its_own_variables() -> None:
         pytest.param([], [], (), id="none"),
     ],
 )
-def test_attachments_agree_or_one_side_is_silent(of_node: Any, of_role: Any, found: tuple[str, ...]) -> None:
+def test_network_attachments_agree_or_one_side_has_none(of_node: Any, of_role: Any, found: tuple[str, ...]) -> None:
     whole = inherit(build.node(networkAttachments=of_node), build.role(networkAttachments=of_role))
 
     assert (whole.network_attachments, whole.faults) == (found, ())
 
 
 @pytest.mark.parametrize("of_role", [["b"], ["b", "a"], ["a", "b", "c"]])
-def test_attachments_that_differ_are_a_fault(of_role: list[str]) -> None:
+def test_network_attachments_that_differ_are_a_fault(of_role: list[str]) -> None:
     whole = inherit(build.node(networkAttachments=["a", "b"]), build.role(networkAttachments=of_role))
 
     assert [fault.reason for fault in whole.faults] == [Reason.ATTACHMENTS_DIFFER]

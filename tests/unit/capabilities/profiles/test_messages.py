@@ -66,7 +66,7 @@ def test_every_reason_has_a_message() -> None:
 @pytest.mark.parametrize(
     "of", [each for each in message_types() if each.__module__.endswith(".actions")], ids=lambda of: of.__name__
 )
-def test_an_action_that_succeeded_is_told_in_the_past_tense(of: type[Message]) -> None:
+def test_an_action_that_succeeded_has_a_text_in_the_past_tense(of: type[Message]) -> None:
     now, then = (said.partition(" ") for said in (sample(of).text(), sample(of).past_text()))
     assert now[0].endswith("s")
     assert not then[0].endswith("s")
@@ -182,7 +182,7 @@ def test_a_sentence_names_object_key_value_and_remedy(message: Message, said: st
         ),
     ],
 )
-def test_a_choice_tells_who_made_it_and_what_it_shadows(
+def test_a_choice_names_who_made_it_and_what_it_shadows(
     annotations: dict[str, str], of_role: dict[str, str], said: str
 ) -> None:
     profiles = [build.profile("shared"), build.profile("dedicated")]
@@ -192,7 +192,7 @@ def test_a_choice_tells_who_made_it_and_what_it_shadows(
     assert found.message.text() == said
 
 
-def test_a_selected_node_tells_which_selectors_it_passed_over() -> None:
+def test_a_selected_node_names_the_selectors_it_passed_over() -> None:
     profiles = [build.profile("a", node_selector={}, priority=2), build.profile("b", node_selector={})]
     found = resolve(build.snapshot(build.node(role=""), nova=profiles))["nova"]
 
@@ -201,7 +201,7 @@ def test_a_selected_node_tells_which_selectors_it_passed_over() -> None:
     )
 
 
-def test_a_list_is_told_to_become_one_name() -> None:
+def test_a_list_has_the_remedy_to_become_one_name() -> None:
     snapshot = build.snapshot(build.node(annotations={names.COMPUTE_PROFILE: "a,b"}, role=""))
     found = resolve(snapshot)["nova"]
 

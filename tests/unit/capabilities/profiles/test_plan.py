@@ -198,7 +198,7 @@ def test_nothing_is_made_for_a_profile_that_is_missing():
     assert done(world({names.NETWORK_PROFILE: "nowhere"}, {})) == []
 
 
-def test_a_missing_role_is_told_and_the_nodes_own_choices_count():
+def test_a_missing_role_is_reported_and_the_nodes_own_choices_count():
     alone = replace(world(SEED_NODE_ANNOTATIONS), role=None)
     assert "RoleNotFound" in blocked(alone)
     assert ("ServiceObjectCreated", "OVNMetadataAgent") in done(alone)
@@ -262,7 +262,7 @@ def test_a_changed_profile_reconfigures_its_nodes():
     assert bodies(after)["NovaExternalCompute"]["metadata"]["annotations"][names.GENERATION] == "2"
 
 
-def test_another_generation_of_the_same_content_is_told_and_disturbs_nobody():
+def test_another_generation_of_the_same_content_is_written_and_reconfigures_nothing():
     after = changed(applied(world()), SHARED, generation=9)
     assert done(after) == [("ServiceObjectUpdated", "NovaExternalCompute")]
     assert plan(after, NOW).plan.actions[0].disruption is Disruption.NONE
@@ -271,7 +271,7 @@ def test_another_generation_of_the_same_content_is_told_and_disturbs_nobody():
     assert told == {**before, names.GENERATION: "9"}
 
 
-def test_a_node_without_a_grant_waits_its_turn():
+def test_a_node_without_room_in_the_budget_waits():
     waiting = replace(changed(applied(world())), budgets={"nova": Budget(name="b", total=8, limit=2, unavailable=2)})
     assert done(waiting) == []
     assert blocked(waiting)["MaxUnavailable"].limit == 2
@@ -302,13 +302,13 @@ def test_a_rollout_past_its_deadline_stops_for_the_others():
     assert blocked(stopped)["ProgressDeadlineExceeded"].object == "edpm-compute-7"
 
 
-def test_an_object_that_does_not_run_is_told_something_better_at_once():
+def test_an_object_that_does_not_run_gets_another_configuration_at_once():
     failing = applied(world(), reported=False)
     budget = Budget(total=8, unavailable=8, stalled="edpm-compute-7")
     assert ("ServiceReconfigured", "NovaExternalCompute") in done(replace(changed(failing), budgets={"nova": budget}))
 
 
-def test_an_object_that_does_not_report_in_time_is_told_of():
+def test_an_object_that_does_not_report_in_time_is_reported():
     failing = applied(world(), reported=False)
     assert plan(failing, NOW).plan.wake_at == NOW + timedelta(seconds=600)
     late = NOW + timedelta(seconds=601)
@@ -389,7 +389,7 @@ def test_a_budget_that_is_no_number_is_as_good_as_none(text):
 
 
 @pytest.mark.parametrize("text", ["²", "9" * 5000])
-def test_a_generation_that_somebody_spoilt_is_not_read(text):
+def test_a_malformed_generation_is_ignored(text):
     pinned = replace(changed(applied(world())), node=node(profileUpdatePolicy="Manual"))
     compute = pinned.objects["nova"]
     spoilt = {**compute["metadata"], "annotations": {**compute["metadata"]["annotations"], names.GENERATION: text}}

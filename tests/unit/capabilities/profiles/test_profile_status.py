@@ -48,7 +48,7 @@ def test_a_profile_that_can_be_read_is_ready() -> None:
     assert ready(names.NOVA, compute_profile_body("p", SHARED))[:2] == ("True", "Reconciled")
 
 
-def test_configuration_that_no_service_can_read_is_told() -> None:
+def test_configuration_that_no_service_can_read_is_reported() -> None:
     assert ready(names.NOVA, compute_profile_body("p", "a = b\n"))[:2] == ("False", "ConfigurationInvalid")
 
 
@@ -61,13 +61,13 @@ def test_configuration_that_no_service_can_read_is_told() -> None:
     ],
     ids=["empty", "comments-alone", "of-a-service-without-objects"],
 )
-def test_configuration_that_is_empty_is_told_where_no_webhook_warns(service: str, body: Object) -> None:
+def test_empty_configuration_is_reported_where_no_webhook_warns(service: str, body: Object) -> None:
     status, reason, message = ready(service, body)
     assert (status, reason) == ("True", "ConfigurationWarning")
     assert "indent" in message
 
 
-def test_an_option_that_is_set_twice_is_told_with_its_lines() -> None:
+def test_an_option_that_is_set_twice_is_reported_with_its_lines() -> None:
     status, reason, message = ready(names.NOVA, compute_profile_body("p", "[a]\nb = 1\nb = 2\n"))
     assert (status, reason) == ("True", "ConfigurationWarning")
     assert "line 3" in message

@@ -179,7 +179,7 @@ def test_a_declared_service_may_do_without_an_object() -> None:
         ),
     ],
 )
-def test_a_bad_declaration_does_not_count_and_is_told_what_to_do(spec: dict[str, Any], fault: str) -> None:
+def test_a_bad_declaration_does_not_count_and_gets_a_remedy(spec: dict[str, Any], fault: str) -> None:
     found = build_registry([build.profile_service(**spec)])
 
     assert found.services == BUILT_IN
@@ -188,7 +188,7 @@ def test_a_bad_declaration_does_not_count_and_is_told_what_to_do(spec: dict[str,
     assert found.key_conflicts == {}
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     fault = fault_of(annotationKey=None, nodeField=None)
 
     assert "spec.annotationKey is required" in fault

@@ -58,7 +58,7 @@ def fleet(*bodies: Object, nodes: int = 4) -> ProfilesView:
     return ProfilesView(*bodies, *map(node, named), *map(agent, named))
 
 
-def test_what_a_selector_takes_is_one_undertaking_of_all_nodes_that_lose_it():
+def test_what_a_selector_takes_is_one_approval_group_of_all_nodes_that_lose_it():
     view = fleet(dpdk(OTHER, generation=2))
 
     found = [deleted(view, f"n{number}") for number in range(4)]
@@ -66,7 +66,7 @@ def test_what_a_selector_takes_is_one_undertaking_of_all_nodes_that_lose_it():
     assert {(each.approval_group, each.group_nodes) for each in found} == {("remove neutron uid-dpdk 2", 4)}
 
 
-def test_another_edit_of_the_selector_is_asked_about_anew():
+def test_another_edit_of_the_selector_needs_another_approval():
     first, second = (deleted(fleet(dpdk(OTHER, generation=number)), "n0").approval_group for number in (2, 3))
     assert first != second
 
@@ -98,7 +98,7 @@ def test_those_of_a_role_that_a_selector_still_has_do_not_count_for_it():
     )
 
 
-def test_a_profile_that_is_gone_takes_no_more_unasked_than_its_selector():
+def test_a_deleted_profile_takes_no_more_without_approval_than_its_selector():
     assert deleted(fleet(), "n0").group_nodes == 4
 
 
@@ -107,7 +107,7 @@ def test_a_compute_that_a_node_without_a_role_gives_up_goes_by_itself():
     assert deleted(ProfilesView(node("n0"), compute), "n0").group_nodes == 0
 
 
-def test_it_is_told_of_and_approved_on_the_profile():
+def test_it_is_reported_and_approved_on_the_profile():
     view = fleet(dpdk(OTHER))
     snapshot = collect_node(view, NAMESPACE, "n0", NOW)
     braked = brake(plan(snapshot, NOW).plan, Limit(nodes=2, percent=10), PROFILES.managed_nodes(snapshot))
@@ -141,7 +141,7 @@ def ended(view: ProfilesView) -> object:
     return written[0] if written else False
 
 
-def test_another_generation_of_a_role_is_asked_about_anew():
+def test_another_generation_of_a_role_needs_another_approval():
     nodes = [node("n0", role="edpm-compute"), agent("n0")]
     first, second = (deleted(ProfilesView(role_body(generation=each), *nodes), "n0").approval_group for each in (1, 2))
     assert first != second

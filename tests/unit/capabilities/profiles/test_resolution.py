@@ -216,7 +216,7 @@ def selected(*profiles: Any, of_node: Any = UNSAID, of_role: Any = UNSAID, label
     return nova(seen(of_node, of_role, labels=labels, profiles={"nova": [build.profile("shared"), *profiles]}))
 
 
-def test_a_profile_that_selects_the_node_counts_where_nobody_speaks() -> None:
+def test_a_profile_that_selects_the_node_counts_where_neither_node_nor_role_chooses() -> None:
     found = selected(build.profile("racked", node_selector=RACK))
 
     assert (found.state, found.source, found.value) == (State.RESOLVED, Source.SELECTOR, "racked")
@@ -262,7 +262,7 @@ def test_two_of_the_highest_priority_are_an_error() -> None:
     assert found.shadowed == ((Source.SELECTOR, "low"),)
 
 
-def test_a_tie_further_down_harms_nobody() -> None:
+def test_a_tie_of_lower_priority_is_no_fault() -> None:
     found = selected(
         build.profile("high", node_selector=RACK, priority=5),
         build.profile("a", node_selector=RACK),
@@ -282,7 +282,7 @@ def test_a_tie_further_down_harms_nobody() -> None:
         pytest.param("gone", UNSAID, State.NOT_FOUND, Source.NODE, id="a profile that does not exist"),
     ],
 )
-def test_whoever_speaks_is_above_selectors(of_node: Any, of_role: Any, state: State, source: Source) -> None:
+def test_an_annotation_wins_over_selectors(of_node: Any, of_role: Any, state: State, source: Source) -> None:
     found = selected(build.profile("racked", node_selector=RACK), of_node=of_node, of_role=of_role)
 
     assert (found.state, found.source) == (state, source)
@@ -301,7 +301,7 @@ def test_a_profile_that_cannot_be_seen_is_not_called_missing() -> None:
     assert "no right to list computeprofiles" in found.message.text()
 
 
-def test_a_node_that_chooses_nothing_is_not_troubled() -> None:
+def test_a_node_that_chooses_nothing_has_no_fault() -> None:
     assert nova(seen(kind_faults={"nova": Forbidden(service="nova", error="no right")})).state is State.NONE
 
 

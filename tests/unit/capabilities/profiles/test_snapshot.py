@@ -47,7 +47,7 @@ def test_a_configuration_whose_label_is_changed_wakes_the_node_that_it_was_of(to
     assert names.node_key(build.NAMESPACE, "n0") in watch.keys(before, after)
 
 
-def test_whoever_asks_next_gets_what_the_first_was_told() -> None:
+def test_a_second_question_gets_the_cached_answer() -> None:
     seen = snapshot()
     assert resolve(seen) is resolve(seen)
     assert effective_spec(seen) is effective_spec(seen)
@@ -60,14 +60,14 @@ def test_services_are_told_apart() -> None:
     assert desired_config(seen, names.NEUTRON).resolution.service.name == names.NEUTRON
 
 
-def test_a_changed_snapshot_is_thought_about_anew() -> None:
+def test_a_changed_snapshot_is_planned_again() -> None:
     seen = snapshot()
     assert resolve(seen)[names.NOVA].value == "a"
     changed = replace(seen, node=build.node(annotations={names.COMPUTE_PROFILE: "b"}))
     assert resolve(changed)[names.NOVA].value == "b"
 
 
-def test_what_was_worked_out_does_not_make_snapshots_differ() -> None:
+def test_cached_results_do_not_make_snapshots_differ() -> None:
     seen = snapshot()
     resolve(seen)
     assert seen == snapshot()

@@ -99,7 +99,7 @@ def quiet(verdict: AdmissionResponse) -> bool:
 # choices
 
 
-def test_the_nodes_and_the_role_of_the_design_pass_without_a_word():
+def test_the_nodes_and_the_role_of_the_design_pass_without_a_warning():
     view = ProfilesView(ROLE, *PROFILES)
 
     assert quiet(created(ROLE, view))
@@ -127,7 +127,7 @@ def test_a_cell_that_is_no_name_is_denied(make):
     assert "'Cell 1'" in verdict.message
 
 
-def test_a_choice_of_a_declared_service_is_judged_alike():
+def test_a_choice_of_a_declared_service_is_validated_alike():
     view = ProfilesView(service_body("storage"))
 
     verdict = created(node(annotations={"storage.openstack.org/storage-profile": "A"}), view)
@@ -153,7 +153,7 @@ def test_a_bad_choice_that_becomes_another_bad_one_is_denied():
     assert not updated(choosing("a,b"), choosing("c,d")).is_allowed
 
 
-def test_a_bad_choice_can_be_mended():
+def test_a_bad_choice_can_be_fixed():
     assert updated(choosing("a,b"), choosing("a")).is_allowed
 
 
@@ -163,7 +163,7 @@ def test_a_node_that_is_going_is_never_held_up():
     assert quiet(updated(choosing("ok"), going))
 
 
-def test_a_choice_that_leads_nowhere_yet_is_told():
+def test_a_choice_of_a_missing_profile_is_warned_of():
     verdict = created(choosing("missing"), ProfilesView(ROLE))
 
     assert verdict.is_allowed
@@ -171,7 +171,7 @@ def test_a_choice_that_leads_nowhere_yet_is_told():
     assert warning.startswith(f"ComputeProfile missing does not exist in namespace {NAMESPACE}")
 
 
-def test_a_choice_that_has_not_changed_is_not_told_again():
+def test_a_choice_that_has_not_changed_is_not_warned_of_again():
     assert quiet(updated(choosing("missing"), choosing("missing", hostName="new"), ProfilesView(ROLE)))
 
 
@@ -181,13 +181,13 @@ def test_profiles_of_a_declared_service_that_nobody_watches_yet_are_not_missed()
     assert quiet(created(node(annotations={"storage.openstack.org/storage-profile": "fast"}), view))
 
 
-def test_an_annotation_that_no_service_reads_is_told():
+def test_an_annotation_that_no_service_reads_is_warned_of():
     (warning,) = created(node(annotations={"nova.openstack.org/computer-profile": "x"})).warnings
 
     assert "nova.openstack.org/computer-profile" in warning
 
 
-def test_a_key_that_two_services_claim_is_told():
+def test_a_key_that_two_services_claim_is_warned_of():
     key = "storage.openstack.org/storage-profile"
     view = ProfilesView(role_body(), service_body("storage"), service_body("copy", annotationKey=key))
 
@@ -196,7 +196,7 @@ def test_a_key_that_two_services_claim_is_told():
     assert "copy, storage" in warning
 
 
-def test_what_does_not_go_together_with_the_role_is_told():
+def test_a_conflict_with_the_role_is_warned_of():
     view = ProfilesView(role_body(networkAttachments=["a"]))
 
     (warning,) = created(node(networkAttachments=["b"]), view).warnings
@@ -236,7 +236,7 @@ def test_a_role_in_another_cell_cannot_be_taken():
     assert "cannot move to nova-cell2" in verdict.message
 
 
-def test_a_node_that_stands_in_the_wrong_cell_can_still_be_changed():
+def test_a_node_in_the_wrong_cell_can_still_be_changed():
     old = node(annotations={names.CELL: "nova-cell2"})
     new = node(annotations={names.CELL: "nova-cell2"}, hostName="new")
 
@@ -246,7 +246,7 @@ def test_a_node_that_stands_in_the_wrong_cell_can_still_be_changed():
     assert "it was already so before" in verdict.warnings[0]
 
 
-def test_a_node_that_gives_up_its_cell_is_told_what_goes():
+def test_a_node_that_gives_up_its_cell_is_warned_of_what_is_deleted():
     old = node(annotations={names.CELL: "nova-cell1"})
 
     verdict = updated(old, node(annotations={names.CELL: ""}), ProfilesView(old, in_cell("edpm-compute-0")))
@@ -286,7 +286,7 @@ def test_a_role_that_comes_back_names_the_cell_its_nodes_are_in():
     assert verdict.message.endswith("Set it to the cell that they are in")
 
 
-def test_a_role_that_gives_up_its_cell_is_told_what_goes():
+def test_a_role_that_gives_up_its_cell_is_warned_of_what_is_deleted():
     verdict = updated(cell("nova-cell1"), role_body(), ProfilesView(node(), in_cell("edpm-compute-0")))
 
     assert verdict.is_allowed
@@ -460,7 +460,7 @@ def test_a_service_that_takes_from_another_is_denied(body, message):
     assert message in verdict.message
 
 
-def test_a_service_that_was_bad_before_can_be_changed_otherwise_and_mended():
+def test_a_service_that_was_bad_before_can_be_changed_otherwise_and_fixed():
     key = "backup.openstack.org/backup-profile"
     bad = service_body("storage", annotationKey=key)
     view = ProfilesView(service_body("backup"), bad)
@@ -504,13 +504,13 @@ def storage_profile(config: str, name: str = "fast") -> Object:
     }
 
 
-def test_a_profile_of_a_declared_service_is_judged_like_a_built_in_one():
+def test_a_profile_of_a_declared_service_is_validated_like_a_built_in_one():
     verdict = ask("CREATE", storage_profile("disks: fast"), None, ProfilesView(STORAGE))
     assert not verdict.is_allowed
     assert "StorageProfile/fast: spec.config, line 1" in verdict.message
 
 
-def test_text_is_not_judged_as_ini():
+def test_text_is_not_validated_as_ini():
     plain = service_body("storage", configFormat="Text")
     assert ask("CREATE", storage_profile("disks: fast"), None, ProfilesView(plain)).is_allowed
 
@@ -521,7 +521,7 @@ def test_a_profile_of_a_declared_service_that_nodes_have_is_not_deleted():
     assert "StorageProfile fast is in use by 1 node" in verdict.message
 
 
-def test_every_service_that_has_profiles_of_a_kind_has_its_say():
+def test_every_service_with_profiles_of_a_kind_validates_them():
     other = service_body("backup", profile=STORAGE["spec"]["profile"], configFormat="Text")
     view = ProfilesView(STORAGE, other)
     assert not ask("CREATE", storage_profile("disks: fast"), None, view).is_allowed
@@ -588,7 +588,7 @@ def test_a_profile_that_was_in_a_secret_before_may_be_changed_with_a_warning():
     assert not updated(config_map, old, Narrow(node())).is_allowed
 
 
-def test_a_role_that_does_not_exist_is_told_when_it_is_named():
+def test_a_missing_role_is_warned_of_when_it_is_named():
     (warning,) = created(node(), ProfilesView()).warnings
     assert "OpenStackDataPlaneRole edpm-compute (spec.role of node edpm-compute-0) does not exist" in warning
     assert quiet(updated(node(), node(labels={"rack": "r1"}), ProfilesView()))

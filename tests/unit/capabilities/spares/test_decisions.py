@@ -66,7 +66,7 @@ def test_a_node_at_rest_is_explained_too() -> None:
         pytest.param(spare("a", is_deleting=True), "NodeDeleting", id="deleting"),
     ],
 )
-def test_every_other_standing_has_its_rule(given: Node, rule: str) -> None:
+def test_every_other_node_state_has_its_rule(given: Node, rule: str) -> None:
     assert why(snapshot([given], [template("web", 0)]), "Node", "a").rule == rule
 
 
@@ -101,7 +101,7 @@ def test_a_template_that_waits_for_a_higher_one_names_it() -> None:
         ({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}, "TemplateDeleting"),
     ],
 )
-def test_a_template_that_stands_still_says_why(given: dict[str, object], rule: str) -> None:
+def test_a_template_that_does_nothing_says_why(given: dict[str, object], rule: str) -> None:
     assert why(snapshot([], [template("web", 0, **given)]), "NodeTemplate", "web").rule == rule
 
 
@@ -151,7 +151,7 @@ def refs(seen: SparesSnapshot) -> list[ObjectRef]:
     return nodes + kinds
 
 
-def test_of_many_nodes_on_their_way_back_each_says_what_it_waits_for() -> None:
+def test_of_many_nodes_being_released_each_says_what_it_waits_for() -> None:
     fleet = [owned(f"n{number:02}", "web") for number in range(12)]
     seen = snapshot(fleet, [template("web", 0, releasePolicy="Release")])
     leaving = apply(seen, plan(seen, NOW))
@@ -178,7 +178,7 @@ def test_surplus_nodes_that_are_retained_are_no_plain_sufficiency() -> None:
     assert advice(decision)[0] == "Set spec.releasePolicy to Release to release surplus nodes"
 
 
-def test_a_spare_that_no_selector_matches_is_not_told_to_raise_a_number() -> None:
+def test_a_spare_that_no_selector_matches_has_no_remedy_to_raise_a_number() -> None:
     decision = why(snapshot([spare("a")], [template("web", 1, selector=COMPUTE)]), "Node", "a")
     assert decision.facts.text() == "Spare: no template selects it"
     assert remedies(decision) == ["ChangeSelector"]
@@ -187,7 +187,7 @@ def test_a_spare_that_no_selector_matches_is_not_told_to_raise_a_number() -> Non
     assert said == "spec.selector requires role=compute; label role is missing"
 
 
-def test_a_spare_that_is_not_needed_is_told_whose_number_to_raise() -> None:
+def test_a_spare_that_is_not_needed_names_the_template_whose_number_to_raise() -> None:
     templates = [template("web", 0, selector=COMPUTE), template("db", 0, selector={"matchLabels": {"role": "db"}})]
     decision = why(snapshot([spare("a", labels={"role": "compute"})], templates), "Node", "a")
     assert decision.facts.text() == "Spare: no template that selects it (web) needs another node"
@@ -243,7 +243,7 @@ def test_a_template_without_a_spare_of_other_labels_is_not_told_to_change_its_se
 
 @pytest.mark.parametrize("role", ["control-plane", "master"])
 @pytest.mark.parametrize("is_selected", [True, False])
-def test_nobody_is_advised_to_make_a_control_plane_node_spare(role: str, is_selected: bool) -> None:
+def test_no_remedy_makes_a_control_plane_node_spare(role: str, is_selected: bool) -> None:
     labelled = node("a", labels={f"node-role.kubernetes.io/{role}": ""})
     tainted = node("a", taints=[f"node-role.kubernetes.io/{role}=:NoSchedule"])
     for given in (labelled, tainted):

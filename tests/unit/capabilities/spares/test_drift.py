@@ -166,7 +166,7 @@ def test_an_edited_template_keeps_the_memory_of_what_was_displaced_first() -> No
 
 
 @pytest.mark.parametrize("text", ["{", f'{{"x":{nested(5_000)}}}'], ids=["torn", "nested"])
-def test_a_spoilt_record_is_no_record(text: str) -> None:
+def test_a_malformed_record_is_no_record(text: str) -> None:
     given = owned("a", "web", labels={"tier": "web"}, annotations={names.RECORD: text})
     seen = snapshot([given], [template("web", template=described(), prune=True)])
     assert find(converge(seen)[0], "a").metadata.labels["tier"] == "web"

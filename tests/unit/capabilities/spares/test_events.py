@@ -26,18 +26,18 @@ def test_many_claims_make_one_event_with_the_first_ten_names() -> None:
     assert (event.object.kind, event.object.name, event.object.uid) == ("NodeTemplate", "web", "uid-web")
 
 
-def test_failures_are_a_warning_with_the_servers_words() -> None:
+def test_failures_are_a_warning_with_the_message_of_the_server() -> None:
     [event] = told(snapshot([spare("a")], [template("web")]), a=Result.DENIED)
     assert (event.type, event.reason) == ("Warning", "ClaimedFailed")
     assert event.message == "1 node (a): the server said no"
     assert event.is_standing
 
 
-def test_a_conflict_is_no_news() -> None:
+def test_a_conflict_is_no_event() -> None:
     assert told(snapshot([spare("a")], [template("web")]), a=Result.CONFLICT) == []
 
 
-def test_refusals_are_told_by_reason() -> None:
+def test_refusals_are_events_by_reason() -> None:
     seen = snapshot([spare("a", is_ready=False)], [template("web", eligibility={"requireReady": True})])
     assert [(event.type, event.reason, event.message) for event in told(seen)] == [
         ("Warning", "NoSpareNodesFound", "No spare nodes found"),
@@ -45,12 +45,12 @@ def test_refusals_are_told_by_reason() -> None:
     ]
 
 
-def test_a_dry_run_is_told() -> None:
+def test_a_dry_run_is_an_event() -> None:
     [event] = told(snapshot([spare("a")], [template("web", dryRun=True)]))
     assert (event.type, event.reason, event.message) == ("Normal", "DryRun", "Dry run: would claim 1 node: a")
 
 
-def test_what_the_brake_holds_is_told_once_on_each_template_concerned() -> None:
+def test_what_the_brake_holds_is_one_event_on_each_template_concerned() -> None:
     fleet = [owned("a", "web"), owned("b", "web"), owned("c", "db"), owned("d", "still")]
     giving = [template(name, 0, releasePolicy="Release") for name in ("web", "db")]
     seen = snapshot(fleet, [*giving, template("still", 1)])
@@ -68,5 +68,5 @@ def test_labelling_spares_is_no_event() -> None:
     assert told(snapshot([node("a", taints=["node.cybozu.io/spare=true:NoSchedule"])])) == []
 
 
-def test_taking_a_template_into_care_is_no_event() -> None:
+def test_adding_a_finalizer_is_no_event() -> None:
     assert told(snapshot([], [template("web", 0, metadata={"finalizers": []})])) == []

@@ -70,7 +70,7 @@ def test_it_is_adopted_before_a_spare_is_claimed() -> None:
     assert reasons(snapshot([born("b", "web"), spare("a")], [template("web", 1)])) == {"b": "Adopted"}
 
 
-def test_an_adopted_node_gets_no_restricted_label_and_this_is_told() -> None:
+def test_an_adopted_node_gets_no_restricted_label_and_this_is_reported() -> None:
     seen = snapshot([born("a", "web")], [template("web", 1, template=GUARDED)])
     after, _ = converge(seen)
     assert VAULT not in find(after, "a").metadata.labels
@@ -144,7 +144,7 @@ UNSEALED = [{}, {names.RECORD_DIGEST: ""}, sealed(Record(template="other"))]
 
 
 @pytest.mark.parametrize("seal", UNSEALED, ids=["none", "empty", "another-record"])
-def test_a_record_that_is_not_sealed_wins_no_restricted_label(seal: dict[str, str]) -> None:
+def test_a_record_without_a_valid_digest_gives_no_restricted_label(seal: dict[str, str]) -> None:
     forged = born("a", "web", labels=seal, annotations={names.RECORD: encode(FORGED)})
     after, _ = converge(snapshot([forged], [template("web", 1, template=GUARDED)]))
     assert VAULT not in find(after, "a").metadata.labels
@@ -153,7 +153,7 @@ def test_a_record_that_is_not_sealed_wins_no_restricted_label(seal: dict[str, st
     assert known.adopted
 
 
-def test_it_wins_no_place_beyond_the_number_asked_for() -> None:
+def test_a_record_without_a_valid_digest_gives_no_place_beyond_the_number_asked_for() -> None:
     forged = born("a", "web", annotations={names.RECORD: encode(FORGED)})
     seen = snapshot([owned("m", "web"), forged], [template("web", 1, releasePolicy="Release")])
     assert reasons(seen) == {}
@@ -183,7 +183,7 @@ def test_a_forged_record_puts_no_restricted_label_back(change: dict[str, Any]) -
     assert find(after, "a").metadata.labels[VAULT] == "low"
 
 
-def test_a_node_that_is_put_out_of_management_or_given_back_keeps_no_seal_without_a_record() -> None:
+def test_a_node_that_is_put_out_of_management_or_released_keeps_no_digest_without_a_record() -> None:
     claimed, _ = converge(snapshot([spare("a")], [template("web", 1)]))
     assert names.RECORD_DIGEST in find(claimed, "a").metadata.labels
     released, _ = converge(SparesSnapshot(claimed.nodes, [template("web", 0, releasePolicy="Release")]))

@@ -67,7 +67,7 @@ def test_it_is_not_counted_among_the_nodes_that_the_brake_takes_a_share_of() -> 
     assert SPARES.managed_nodes(snapshot([*REAL, *MIRRORS])) == 3
 
 
-def test_who_asks_is_told_who_has_it() -> None:
+def test_why_names_the_capability_that_owns_it() -> None:
     seen = snapshot([*REAL, *MIRRORS], [template("web", 3), template("other")])
     [decision] = plan(seen, NOW, [ObjectRef(api_version="v1", kind="Node", name="m1")]).plan.decisions
     assert (decision.rule, decision.facts.owner) == ("OwnedElsewhere", "clustertree")

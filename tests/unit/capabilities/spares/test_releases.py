@@ -200,7 +200,7 @@ def test_a_node_that_is_wanted_again_is_uncordoned_and_kept() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", f'{{"x":{nested(5_000)}}}'], ids=["torn", "nested"])
-def test_a_note_that_somebody_has_spoilt_is_none(text: str) -> None:
+def test_a_malformed_release_note_is_ignored(text: str) -> None:
     assert release_of(spare("a", annotations={names.RELEASE: text})) is None
 
 
@@ -217,7 +217,7 @@ def test_a_node_that_was_uncordoned_by_hand_is_cordoned_again() -> None:
     assert reasons(SparesSnapshot([freed], seen.templates), NOW + SETTLE) == ["Releasing"]
 
 
-def test_victims_are_not_ready_then_empty_then_of_the_crowded_zone_then_by_name() -> None:
+def test_scale_down_prefers_nodes_that_are_not_ready_then_empty_then_of_the_crowded_zone_then_by_name() -> None:
     nodes = [
         owned("a1", "web", zone="a"),
         owned("a2", "web", zone="a"),
@@ -239,7 +239,7 @@ def test_a_node_that_is_being_deleted_is_one_of_those_too_many() -> None:
     assert reasons(seen) == []
 
 
-def test_a_plan_does_not_change_its_mind_about_who_goes() -> None:
+def test_a_plan_keeps_its_choice_of_released_nodes() -> None:
     seen = snapshot(claimed(spare("a"), spare("b")), [giving(1)])
     after = apply(seen, plan(seen, NOW))
     worse = [node(each.metadata.name, **_as_given(each), is_ready=each.metadata.name == "a") for each in after.nodes]
@@ -277,7 +277,7 @@ def test_a_deleted_template_that_releases_stays_until_the_last_node_is_back() ->
     assert [owner_of(each) for each in after.nodes] == [None, None]
 
 
-def test_nothing_is_given_back_in_the_stead_of_a_node_that_a_pool_drains() -> None:
+def test_nothing_is_released_in_place_of_a_node_that_a_pool_drains() -> None:
     drained = owned("c", "web", annotations={POOL_DRAINING: "true"})
     seen = snapshot([owned("a", "web"), owned("b", "web"), drained], [giving(2, template=described())])
     assert reasons(seen) == []
@@ -293,7 +293,7 @@ def test_a_deleted_template_also_lets_go_of_a_node_that_a_pool_drains(policy: st
     assert not after.templates
 
 
-def test_a_release_whose_template_vanished_is_called_off() -> None:
+def test_a_release_whose_template_is_gone_is_cancelled() -> None:
     seen = leaving()
     orphaned = SparesSnapshot(seen.nodes, [], seen.pods)
     assert reasons(orphaned) == ["ReleaseCancelled"]

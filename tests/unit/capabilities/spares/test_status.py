@@ -60,7 +60,7 @@ def test_a_shortage_behind_a_higher_template_says_so() -> None:
     )
 
 
-def test_a_failed_claim_is_a_reconcile_error_with_the_servers_words() -> None:
+def test_a_failed_claim_is_a_reconcile_error_with_the_message_of_the_server() -> None:
     wire = said(snapshot([spare("a")], [template("web")]), a=Result.FAILED)["web"]
     assert condition(wire, "Sufficient") == (
         "False",
@@ -178,7 +178,7 @@ def test_a_surplus_that_is_retained_is_a_condition() -> None:
     ]
 
 
-def test_a_surplus_that_is_given_back_is_not() -> None:
+def test_a_surplus_that_is_released_is_no_condition() -> None:
     seen = snapshot([owned("a", "web"), owned("b", "web")], [template("web", 1, releasePolicy="Release")])
     assert [each["type"] for each in said(seen)["web"]["conditions"]] == ["Sufficient", "ReconcileSuccess"]
 

@@ -90,7 +90,7 @@ def test_a_missing_selector_is_a_fault_and_an_empty_one_is_not() -> None:
 
 
 @pytest.mark.parametrize(("given", "_field"), BAD)
-def test_deleted_it_lets_its_nodes_go_for_nobody_can_mend_it_any_more(given: dict[str, Any], _field: str) -> None:
+def test_a_deleted_invalid_template_releases_its_nodes(given: dict[str, Any], _field: str) -> None:
     broken = bad(given)
     deleted = msgspec.structs.replace(
         broken,

@@ -108,7 +108,7 @@ async def test_the_first_one_leads_and_makes_what_it_needs(server, clock):
         assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("one", 15)
 
 
-async def test_a_right_that_lapsed_in_a_standstill_and_came_back_is_told_again(server, clock):
+async def test_a_right_that_lapsed_and_came_back_is_signalled_again(server, clock):
     late = Late(clock)
     async with candidates(server, late, "one") as (one,):
         await clock.advance(1)
@@ -135,7 +135,7 @@ class Preempting(Late):
         return read
 
 
-async def test_whoever_is_refused_while_a_late_renewal_is_noted_is_told_again(clock):
+async def test_a_right_that_lapsed_during_a_late_renewal_is_signalled_again(clock):
     preempting, changes = Preempting(clock), []
     leader = Leader(NAME, "one", preempting, on_change=changes.append)
     leader._leads, leader._valid_until = True, preempting.monotonic() + 1

@@ -19,7 +19,7 @@ def following(news, key):
         news.end(key)
 
 
-def test_what_happens_while_it_is_planned_is_news():
+def test_a_change_while_the_key_is_planned_is_unexpected():
     news = Expectations()
     with following(news, "a"):
         assert not news.is_outdated("a")
@@ -28,7 +28,7 @@ def test_what_happens_while_it_is_planned_is_news():
     assert not news.is_outdated("a")
 
 
-def test_what_the_plan_itself_writes_is_none():
+def test_the_writes_of_the_plan_are_expected():
     news = Expectations()
     with following(news, "a"):
         news.expect_writes("a", [REF])
@@ -38,7 +38,7 @@ def test_what_the_plan_itself_writes_is_none():
         assert news.is_outdated("a")
 
 
-def test_a_key_that_nobody_works_on_has_no_news_and_others_news_are_not_ours():
+def test_an_idle_key_has_no_changes_and_changes_of_other_keys_do_not_count():
     news = Expectations()
     news.observe("a", N1)
     with following(news, "a"):
@@ -52,7 +52,7 @@ def due():
     return told, Expectations(told.append)
 
 
-def test_a_write_that_ends_as_it_was_foreseen_makes_nothing_due():
+def test_an_expected_write_enqueues_nothing():
     told, news = due()
     with following(news, "a"):
         news.expect_writes("a", [REF], expected=[REF])
@@ -61,7 +61,7 @@ def test_a_write_that_ends_as_it_was_foreseen_makes_nothing_due():
     assert told == []
 
 
-def test_a_change_after_the_foreseen_write_makes_the_key_due_when_the_pass_ends():
+def test_a_change_after_the_expected_write_enqueues_the_key_when_the_pass_ends():
     told, news = due()
     with following(news, "a"):
         news.expect_writes("a", [REF], expected=[REF])
@@ -72,7 +72,7 @@ def test_a_change_after_the_foreseen_write_makes_the_key_due_when_the_pass_ends(
     assert told == ["a"]
 
 
-def test_a_foreseen_write_that_was_not_answered_makes_the_key_due():
+def test_an_expected_write_without_an_answer_enqueues_the_key():
     told, news = due()
     with following(news, "a"):
         news.expect_writes("a", [REF], expected=[REF])
@@ -89,7 +89,7 @@ def test_a_pass_that_fails_loses_no_change():
     assert told == ["a"]
 
 
-def test_a_write_of_which_the_outcome_is_not_known_beforehand_is_looked_at_again():
+def test_a_write_without_an_expected_outcome_counts_as_a_change():
     told, news = due()
     with following(news, "a"):
         news.expect_writes("a", [REF])

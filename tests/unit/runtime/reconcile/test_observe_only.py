@@ -45,7 +45,7 @@ both = pytest.mark.parametrize("root", [as_struct, as_dict])
 
 
 @both
-def test_it_stands_beside_what_the_status_says_already(root):
+def test_the_condition_is_added_to_the_existing_ones(root):
     write = with_observing(root(READY), REF, "it is alive", NOW)
     assert write.status["conditions"] == [READY, MARK]
     assert write.status["currentNodes"] == 2
@@ -153,7 +153,7 @@ def holding(node):
     return plan(disruptive(node, group_root=ROLE))
 
 
-def test_an_edit_that_is_held_in_the_plans_of_many_keys_is_news_for_its_object_once():
+def test_an_edit_that_is_held_in_the_plans_of_many_keys_updates_its_object_once():
     holds = SharedHolds()
 
     assert holds.hold("n1", holding("n1"), "held: 2 nodes") == [ROLE]

@@ -150,7 +150,7 @@ async def test_what_is_applied_is_of_when_it_was_collected_however_long_planning
     assert stage.seen_at == 7.0
 
 
-async def test_a_small_key_is_planned_and_told_of_without_the_way_to_the_planners(stage):
+async def test_a_small_key_is_planned_and_reported_inline(stage):
     stage.plans_for = 3.0
     capability = dataclasses.replace(LABELS, plans_inline=lambda key: key == "a")
     await stage.reconciler(capability).reconcile("a")
@@ -158,7 +158,7 @@ async def test_a_small_key_is_planned_and_told_of_without_the_way_to_the_planner
     assert stage.clock.monotonic() == 0.0
 
 
-async def test_nothing_to_do_is_not_applied_but_told(stage):
+async def test_an_empty_plan_is_not_applied_but_reported(stage):
     stage.nodes = []
     await stage.reconciler().reconcile("a")
     assert stage.story == ["status"]
@@ -230,7 +230,7 @@ async def test_whatever_a_capability_raises_concerns_its_key_alone(stage, part):
     assert (await stage.reconciler(capability).reconcile("a")).ending is Ending.ERROR
 
 
-async def test_news_replaces_what_was_not_sent_but_only_after_a_fair_time(stage, clock):
+async def test_a_change_replaces_unsent_actions_but_only_after_a_minimum_time(stage, clock):
     stage.hears = "n2"
     await stage.reconciler().reconcile("a")
     assert stage.allowed is True
@@ -241,7 +241,7 @@ async def test_news_replaces_what_was_not_sent_but_only_after_a_fair_time(stage,
     assert stage.allowed is False
 
 
-async def test_the_echo_of_its_own_writes_is_no_news(stage, clock):
+async def test_the_echo_of_its_own_writes_is_no_change(stage, clock):
     stage.hears, stage.sends_after = "n1", 2.0
     passing = asyncio.create_task(stage.reconciler().reconcile("a"))
     await clock.advance(3)
@@ -274,7 +274,7 @@ async def test_a_status_that_changes_while_a_plan_is_sent_holds_nothing(stage):
     assert stage.allowed is True
 
 
-async def test_what_stands_is_recorded_once_and_what_happens_each_time(stage):
+async def test_standing_events_are_recorded_once_and_others_each_time(stage):
     def report(*_):
         happened = Event(ref(stage.rule), "Normal", "Happened", "again")
         return Report(events=[happened, Event(ref(stage.rule), "Warning", "Stands", "still", is_standing=True)])
@@ -291,7 +291,7 @@ def briefed(**options):
     return dataclasses.replace(LABELS, background=background, **options)
 
 
-async def test_loops_are_briefed_of_a_key_as_soon_as_it_is_collected(stage):
+async def test_loops_get_the_input_of_a_key_as_soon_as_it_is_collected(stage):
     async def apply(_planned, *, may_write, seen_at):
         assert dict(stage.loop_inputs.current) == {"a": ("blue", 2026)}
         return Outcome()
@@ -309,14 +309,14 @@ async def test_loops_go_on_for_a_paused_key(stage):
     assert "a" in stage.loop_inputs.current
 
 
-async def test_under_observe_loops_are_briefed_and_know_that_they_may_not_write(stage):
+async def test_under_observe_loops_get_their_input_and_know_that_they_may_not_write(stage):
     reconciler = stage.reconciler(briefed(), observe=True)
     assert (await reconciler.reconcile("a")).ending is Ending.OBSERVED
     assert "a" in stage.loop_inputs.current
     assert reconciler.is_observing
 
 
-async def test_beside_a_living_original_loops_are_briefed_and_know_that_they_may_not_write(stage):
+async def test_while_a_peer_operator_runs_loops_get_their_input_and_know_that_they_may_not_write(stage):
     living = PeerOperator("other", "Scale it down.")
     reconciler = stage.reconciler(briefed(replaces=lambda _view, _now: living))
     assert not reconciler.is_observing
@@ -328,14 +328,14 @@ async def test_beside_a_living_original_loops_are_briefed_and_know_that_they_may
     assert not reconciler.is_observing
 
 
-async def test_beside_an_original_that_has_its_own_part_ours_is_done(stage):
+async def test_beside_a_peer_operator_with_its_own_part_ours_is_written(stage):
     living = PeerOperator("other", "Stop it, and its part is ours.", is_apart=True)
     reconciler = stage.reconciler(briefed(replaces=lambda _view, _now: living))
     assert (await reconciler.reconcile("a")).ending is Ending.SETTLED
     assert not reconciler.is_observing
 
 
-async def test_a_key_that_is_gone_is_no_loops_business(stage):
+async def test_loops_lose_the_input_of_a_deleted_key(stage):
     reconciler = stage.reconciler(briefed())
     await reconciler.reconcile("a")
     stage.rule = None
@@ -343,7 +343,7 @@ async def test_a_key_that_is_gone_is_no_loops_business(stage):
     assert not stage.loop_inputs.current
 
 
-async def test_a_measure_is_told_how_long_an_event_has_waited_to_be_written(stage, clock):
+async def test_the_metrics_get_how_long_an_event_has_waited_to_be_written(stage, clock):
     waits = []
 
     class Recorder:
@@ -376,7 +376,7 @@ async def test_behind_a_broken_watch_the_root_is_read_once_before_the_writes(sta
     assert (stage.freshness.read, stage.story) == ([ref(stage.rule)], ["apply", "status", "Labelled"])
 
 
-async def test_a_root_that_is_made_anew_for_each_look_is_told_by_its_version(stage):
+async def test_a_root_that_is_decoded_for_each_read_is_compared_by_its_version(stage):
     capability = dataclasses.replace(
         LABELS, roots=Roots(lambda view, key: [msgspec.structs.replace(view.get("LabelRule", key))])
     )
@@ -410,7 +410,7 @@ async def test_a_root_that_cannot_be_read_behind_a_broken_watch_holds_the_writes
     assert stage.story == []
 
 
-async def test_behind_a_broken_watch_a_long_plan_stops_after_a_second_and_is_made_anew(stage, clock):
+async def test_behind_a_broken_watch_a_long_plan_stops_after_a_second_and_is_planned_again(stage, clock):
     stage.freshness, stage.sends_after, stage.result = Stale(), 1.5, Result.HELD
     running = asyncio.create_task(stage.reconciler().reconcile("a"))
     await clock.advance(2)
@@ -418,7 +418,7 @@ async def test_behind_a_broken_watch_a_long_plan_stops_after_a_second_and_is_mad
     assert stage.allowed is False
 
 
-async def test_a_status_that_admission_refuses_is_logged_and_tried_again_at_the_pace_of_denials(stage, capsys):
+async def test_a_status_that_admission_denies_is_logged_and_retried_with_the_backoff_of_denials(stage, capsys):
     stage.status_result = Result.DENIED
     assert (await stage.reconciler().reconcile("a")).ending is Ending.DENIED
     assert "status not written" in capsys.readouterr().out

@@ -51,7 +51,7 @@ async def workers(queue, passes, clock):
     await stopping
 
 
-async def test_a_settled_key_is_not_looked_at_again(queue, workers, passes, clock):
+async def test_a_finished_key_is_not_processed_again(queue, workers, passes, clock):
     queue.add("a")
     await clock.advance(3600)
     assert passes.ended == ["a"]
@@ -67,7 +67,7 @@ async def test_a_failed_key_is_tried_again_less_and_less_often(queue, workers, p
     assert 10 <= len(passes.begun) <= 30
 
 
-async def test_the_servers_wish_is_waited_for(queue, workers, passes, clock):
+async def test_the_retry_after_of_the_server_is_honoured(queue, workers, passes, clock):
     passes.verdict = ReconcileResult(Ending.FAILED, retry_after=20)
     queue.add("a")
     await clock.advance(50)

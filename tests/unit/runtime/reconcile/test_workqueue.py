@@ -56,14 +56,14 @@ async def holding(queue, clock):
     await worker.stop()
 
 
-async def test_what_may_come_often_is_taken_at_once_and_then_so_often(queue, worker, clock):
+async def test_a_key_with_a_minimum_interval_is_taken_at_once_and_then_once_per_interval(queue, worker, clock):
     for _ in range(30):
         queue.add("a", min_interval=1)
         await clock.advance(0.1)
     assert worker.taken == [("a", 0.05), ("a", 1.05), ("a", 2.05)]
 
 
-async def test_what_is_urgent_does_not_wait_with_what_may_come_often(queue, worker, clock):
+async def test_an_urgent_event_does_not_wait_for_the_minimum_interval(queue, worker, clock):
     queue.add("a", min_interval=1)
     await clock.advance(0.2)
     queue.add("a", min_interval=1)
@@ -72,7 +72,7 @@ async def test_what_is_urgent_does_not_wait_with_what_may_come_often(queue, work
     assert worker.taken == [("a", 0.05), ("a", 0.25)]
 
 
-async def test_a_key_that_has_been_calm_for_long_is_taken_at_once(queue, worker, clock):
+async def test_a_key_that_has_been_idle_for_long_is_taken_at_once(queue, worker, clock):
     queue.add("a", min_interval=1)
     await clock.advance(5)
     queue.add("a", min_interval=1)
@@ -80,7 +80,7 @@ async def test_a_key_that_has_been_calm_for_long_is_taken_at_once(queue, worker,
     assert worker.taken == [("a", 0.05), ("a", 5.05)]
 
 
-async def test_a_key_that_is_forgotten_begins_anew(queue, worker, clock):
+async def test_a_forgotten_key_starts_anew(queue, worker, clock):
     queue.add("a", min_interval=1)
     await clock.advance(0.1)
     queue.forget("a")
@@ -188,7 +188,7 @@ async def test_depth_counts_what_is_due_and_not_what_waits(queue, clock):
     assert (queue.depth, queue.waiting) == (1, 2)
 
 
-async def test_how_long_a_key_was_due_is_told(clock):
+async def test_how_long_a_key_was_due_is_returned(clock):
     waits: list[float] = []
     queue = WorkQueue(clock, on_take=waits.append)
     queue.add("a")
@@ -217,7 +217,7 @@ async def test_a_worker_woken_and_stopped_in_the_same_moment_passes_the_key_on(q
     await asyncio.gather(first, return_exceptions=True)
 
 
-async def test_what_is_said_after_the_end_is_not_waited_for(clock):
+async def test_an_add_after_close_is_not_waited_for(clock):
     queue = WorkQueue(clock)
     await queue.close()
     queue.add("late")
@@ -271,7 +271,7 @@ class SuddenClock(VirtualClock):
         return super().monotonic() + self.passed
 
 
-async def test_what_has_become_due_unnoticed_outlives_a_tidying():
+async def test_a_due_key_survives_a_cleanup():
     clock = SuddenClock()
     queue = WorkQueue(clock)
     queue.add_after("due", 1)

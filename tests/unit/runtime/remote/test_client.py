@@ -98,7 +98,7 @@ async def test_a_streamed_list_is_weighed_before_it_is_whole(client, wire, said)
     assert len(said) == 1
 
 
-async def test_so_are_pages_which_are_small(client, wire, said):
+async def test_a_page_is_weighed_before_it_is_whole(client, wire, said):
     page = {"metadata": {"continue": "more"}, "items": [node(number) for number in range(100)]}
     wire.answers = [(200, json.dumps(page).encode())] * 3
 
@@ -166,7 +166,7 @@ async def test_what_a_server_says_in_an_error_is_not_passed_on(client, wire):
     assert "s3cret" not in repr(caught.value.status)
 
 
-async def test_nor_what_it_says_in_a_watch(client, wire):
+async def test_what_a_server_says_in_a_watch_error_is_not_passed_on(client, wire):
     wire.lines = [{"type": "ERROR", "object": json.loads(refusal(410, reason="Expired"))}]
 
     with pytest.raises(Expired) as caught:
@@ -242,7 +242,7 @@ async def test_the_others_wait_until_what_was_kept_of_the_heaviest_is_forgotten(
     assert len(events) == 2
 
 
-def test_whoever_brings_the_most_itself_is_told_at_once():
+def test_the_heaviest_cluster_itself_is_refused_at_once():
     budget = MemoryBudget(10 << 20)
     first, second = Caches(budget), Caches(budget)
     first.grow(4 << 20)

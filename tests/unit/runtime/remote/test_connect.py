@@ -65,7 +65,7 @@ async def test_an_answer_without_an_end_does_not_fill_our_memory(monkeypatch):
     [(HEAD + b"\r\n", b"[[[["), (HEAD + b"X: ", b"x"), (HEAD, b"a: b\r\n")],
     ids=["event", "header", "number of headers"],
 )
-async def test_nor_does_a_watch(beginning, then):
+async def test_a_watch_event_without_an_end_does_not_fill_our_memory(beginning, then):
     async with leaf_that_says(beginning, then) as leaf:
         with pytest.raises(TransportError) as caught:
             async with Client(leaf, timeout=5).watch(NODES) as events:

@@ -132,7 +132,7 @@ async def probed(stage, clock, times=1):
         await clock.advance(0.1)
 
 
-async def test_while_all_is_well_nothing_is_said(stage, clock):
+async def test_a_healthy_connection_reports_nothing(stage, clock):
     await connected(stage)
     await clock.advance(10 * PROBE_SECONDS)
     assert stage.read() == []
@@ -179,14 +179,14 @@ async def test_a_server_that_is_silent_or_out_of_order_is_lost_too(stage, clock)
         assert stage.read()[-1] == "made u1"
 
 
-async def test_a_server_that_asks_for_patience_is_there(stage, clock):
+async def test_a_server_that_answers_429_is_connected(stage, clock):
     await connected(stage)
     stage.answer = status(429)
     await clock.advance(5 * PROBE_SECONDS)
     assert stage.read() == []
 
 
-async def test_a_server_that_asks_for_patience_at_first_has_not_said_who_it_is(stage, clock):
+async def test_a_server_that_answers_429_at_first_is_not_identified(stage, clock):
     stage.answer = status(429, "later")
     await stage.run()
     assert stage.read() == ["lost the server answered 429"]
@@ -204,14 +204,14 @@ async def test_a_server_that_does_not_show_the_namespace_is_there_without_a_name
     assert stage.read() == ["made u1"], "it is known now, and it is the one it was"
 
 
-async def test_another_cluster_at_the_same_address_begins_anew(stage, clock):
+async def test_another_cluster_at_the_same_address_restarts_the_connection(stage, clock):
     await connected(stage)
     stage.answer = namespace("u2")
     await clock.advance(PROBE_SECONDS)
     assert stage.read() == ["lost another cluster responds at its address", "forget", "made u2"]
 
 
-async def test_trouble_on_the_line_makes_it_look_soon_and_not_in_a_swarm(stage, clock):
+async def test_a_connection_error_triggers_one_early_probe(stage, clock):
     await connected(stage)
     for _ in range(100):
         stage.contact.probe_soon()
@@ -268,12 +268,12 @@ async def test_stopping_closes_every_connection(stage, clock):
     assert stage.open == 0
 
 
-async def test_the_version_is_known_before_the_contact_is_told_of(stage):
+async def test_the_version_is_known_before_the_connection_is_reported(stage):
     await connected(stage)
     assert stage.versions == [("v1.36.4", ("forget",))]
 
 
-async def test_a_server_that_does_not_tell_its_version_is_in_contact_and_asked_again_with_each_probe(stage, clock):
+async def test_a_server_without_a_version_is_connected_and_asked_again_with_each_probe(stage, clock):
     stage.version = TransportError("no", may_have_run=True)
     await connected(stage)
     assert stage.versions == []
@@ -292,7 +292,7 @@ async def test_what_is_no_version_does_not_cost_the_contact(stage, answer):
     assert stage.versions == []
 
 
-async def test_the_version_is_asked_anew_when_contact_is_made_anew(stage, clock):
+async def test_the_version_is_requested_again_when_the_connection_is_restored(stage, clock):
     await connected(stage)
     stage.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
     stage.answer = TransportError("down", may_have_run=True)
@@ -363,7 +363,7 @@ async def test_a_secret_that_goes_leaves_a_contact_that_works(secrets, clock):
     assert secrets.read() == []
 
 
-async def test_a_secret_that_comes_late_is_said_and_read_again(secrets, clock):
+async def test_a_secret_that_comes_late_is_reported_missing_and_read_again(secrets, clock):
     secrets.content = KubeconfigUnreadable("Secret capi-prod/prod-kubeconfig with its kubeconfig does not exist")
     await secrets.run()
     assert secrets.read() == ["lost Secret capi-prod/prod-kubeconfig with its kubeconfig does not exist"]

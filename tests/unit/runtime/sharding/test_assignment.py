@@ -12,7 +12,7 @@ def first(replicas):
     return {key: rank(key, replicas)[0] for key in KEYS}
 
 
-def test_replicas_rank_alike_whatever_order_they_are_heard_of_in():
+def test_the_ranking_does_not_depend_on_the_order_of_the_replicas():
     assert rank("a", ["one", "two", "three"]) == rank("a", ["three", "one", "two", "one"])
 
 
@@ -39,7 +39,7 @@ def test_who_comes_first_tries_at_once_and_the_others_one_after_the_other():
     assert waits == [0, RANK_DELAY_SECONDS, 2 * RANK_DELAY_SECONDS]
 
 
-def test_what_has_been_free_for_long_is_anybodys():
+def test_a_key_that_has_been_free_for_long_may_be_taken_by_any_replica():
     last = rank("a", ["one", "two"])[-1]
     assert acquire_delay("a", last, ["one", "two"], holder="", free_for=RANK_DELAY_SECONDS) <= 0
 

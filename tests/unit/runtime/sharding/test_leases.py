@@ -102,7 +102,7 @@ async def test_what_one_that_stops_in_good_order_had_is_taken_over_at_once(fleet
     assert replica_lease("trees", "two") not in leases
 
 
-async def test_one_that_is_parted_from_the_server_stops_before_others_begin_and_comes_back_to_its_part(fleet):
+async def test_a_replica_that_is_partitioned_from_the_server_stops_before_others_begin_and_regains_its_part(fleet):
     one, two = fleet.add("one"), fleet.add("two")
     await fleet.until(is_fair(one, two), 90)
     two.part()
@@ -126,7 +126,7 @@ async def test_a_short_outage_moves_nothing(fleet):
     assert two.diary == []
 
 
-async def test_what_nobody_foresaw_is_outlived_and_told(fleet, monkeypatch):
+async def test_an_unexpected_error_is_survived_and_logged(fleet, monkeypatch):
     monkeypatch.setattr(election, "_log", get_logger("leader"))
     one = fleet.add("one")
     await fleet.until(lambda: one.has() == ALL, 3)
@@ -190,7 +190,7 @@ async def test_a_key_that_its_new_owner_does_not_take_is_kept_for_long(fleet):
     await fleet.until(is_fair(one, two), 60)
 
 
-async def test_a_key_that_comes_is_somebodys_at_once_and_one_that_goes_leaves_no_lease(fleet):
+async def test_a_new_key_has_an_owner_at_once_and_a_removed_one_leaves_no_lease(fleet):
     one = fleet.add("one", keys=KEYS[:3])
     await fleet.until(lambda: one.has() == set(KEYS[:3]), 3)
     one.shares.set_keys(KEYS[:4])
@@ -203,7 +203,7 @@ async def test_a_key_that_comes_is_somebodys_at_once_and_one_that_goes_leaves_no
     await fleet.until(lambda: one.has() == set(KEYS[:4]), 3)
 
 
-async def test_what_the_long_dead_have_left_is_deleted(fleet):
+async def test_leases_of_replicas_that_died_long_ago_are_deleted(fleet):
     two = fleet.add("two", keys=("gone",))
     await fleet.pass_time(3)
     await two.kill()

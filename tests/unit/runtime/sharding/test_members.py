@@ -23,7 +23,7 @@ async def see_moving(replicas, clock, holder, seconds, start=1):
         await clock.advance(1)
 
 
-def test_we_live(replicas):
+def test_our_own_replica_is_live(replicas):
     assert replicas.live == {"us"}
 
 

@@ -77,7 +77,7 @@ SAID_OTHERWISE = [
 @pytest.mark.parametrize(
     ("given", "made"), [each[1:] for each in SAID_OTHERWISE], ids=[each[0] for each in SAID_OTHERWISE]
 )
-def test_what_can_be_said_otherwise_is(given, made):
+def test_what_a_crd_expresses_differently_is_converted(given, made):
     assert of(field=given) == ({"field": made}, [])
 
 
@@ -132,7 +132,7 @@ def test_a_schema_nested_too_deep_ends_open():
 # the spec itself
 
 
-def test_the_class_is_said_our_way_whatever_the_definition_says():
+def test_the_class_field_has_our_schema_whatever_the_definition_says():
     given = {"type": "string", "default": "", "enum": ["", "dc1"], "description": "Where."}
     schema, left_out = structural(json.dumps({"properties": {names.CLASS_FIELD: given}}))
     made = schema["properties"][names.CLASS_FIELD]
@@ -150,7 +150,7 @@ def test_a_spec_is_an_object_that_is_open_and_has_a_class(text):
     assert left_out == ()
 
 
-def test_keys_of_the_platform_and_a_default_of_the_whole_are_not_the_schemas_to_say():
+def test_keys_of_the_platform_and_a_default_of_the_whole_are_dropped():
     given = {
         "properties": {"_scheduling": {}, "a": True},
         "required": ["_cluster", "a"],

@@ -32,7 +32,7 @@ async def test_what_is_turned_away_is_sent_again(world, trouble):
     assert world.line.count("PATCH") == 3
 
 
-async def test_a_long_pause_is_kept_by_the_plans_made_meanwhile_too_and_by_nobody_else(world):
+async def test_a_long_pause_holds_for_later_plans_of_the_object_too_and_for_no_other(world):
     await world.node("n1")
     await world.node("n2")
     world.line.watch_error["PATCH"] = [status(429, retry_after=30)]
@@ -156,7 +156,7 @@ async def test_a_deletion_without_an_answer_is_done_in_the_end(world, trouble):
     assert world.deleted == [ref]
 
 
-async def test_an_eviction_without_an_answer_is_settled_by_the_pod(world):
+async def test_an_eviction_without_an_answer_is_confirmed_by_the_pod(world):
     await world.node("n1")
     await world.pod("p")
     world.line.watch_error["POST"] = [LOST]
@@ -184,7 +184,7 @@ async def test_a_json_patch_that_may_not_be_repeated_is_not_repeated_after_a_ser
     assert world.line.count("PATCH") == 1
 
 
-async def test_a_write_that_cannot_be_settled_is_unknown(world):
+async def test_a_write_that_cannot_be_confirmed_is_unknown(world):
     await world.node("n1")
     world.line.watch_error |= {"PATCH": [LOST], "GET": [status(500)] * 9}
     result = only(await world.apply(planned((action("n1"), patch()))))
@@ -198,7 +198,7 @@ async def test_reading_is_tried_more_than_once(world):
     assert only(await world.apply(planned((action("n1"), patch())))).result is Result.DONE
 
 
-async def test_a_create_whose_name_the_server_chooses_cannot_be_settled(world):
+async def test_a_create_whose_name_the_server_chooses_cannot_be_confirmed(world):
     world.line.watch_error["POST"] = [LOST]
     write = Write(body={"metadata": {"generateName": "c-"}})
     result = only(await world.apply(planned((action("a", Verb.CREATE, config_ref("")), write))))

@@ -34,7 +34,7 @@ def nodeyard(api):
     return run
 
 
-def test_a_pod_that_nobody_takes_up_is_told_of(tree, tree_operator, nodeyard):
+def test_an_unacknowledged_pod_is_reported(tree, tree_operator, nodeyard):
     tree.leaf.node("n1")
     east = tree.cluster("east")
     node = f"kosmos-{east}"

@@ -129,7 +129,7 @@ def test_a_kind_that_is_declared_while_it_runs_is_watched_and_acted_on(show, ope
     show.until_badge("late", "silver")
 
 
-def test_a_kind_that_is_not_declared_any_more_is_let_go_and_can_come_back(show, operator):
+def test_a_kind_that_is_no_longer_declared_is_unwatched_and_can_come_back(show, operator):
     show.define()
     show.allow(*WATCHING, "patch")
     show.declare()
@@ -158,7 +158,7 @@ def test_a_kind_that_is_declared_before_it_is_defined_begins_when_it_is(show, op
     show.until_status(served="yes")
 
 
-def test_a_right_to_watch_that_is_missing_is_told_and_holds_up_no_other(api, show, services, operator, eventually):
+def test_a_missing_right_to_watch_is_reported_and_holds_up_no_other_kind(api, show, services, operator, eventually):
     other = Show(api.rest, eventually)
     try:
         show.define()
@@ -182,7 +182,7 @@ def test_a_right_to_watch_that_is_missing_is_told_and_holds_up_no_other(api, sho
         other.close()
 
 
-def test_a_right_to_write_that_is_missing_is_told_with_verb_and_resource(show, operator):
+def test_a_missing_right_to_write_is_reported_with_verb_and_resource(show, operator):
     show.define()
     show.allow(*WATCHING)
     show.declare()
@@ -195,7 +195,7 @@ def test_a_right_to_write_that_is_missing_is_told_with_verb_and_resource(show, o
     assert show.badge("a") is None
 
 
-async def test_looking_without_writing_sees_declared_kinds(api, show):
+async def test_a_dry_planner_sees_declared_kinds(api, show):
     show.define()
     show.declare()
     show.add("a")

@@ -232,7 +232,7 @@ def test_a_condition_that_switches_a_webhook_off_is_taken_out_again(api, start, 
     assert (other["name"], len(other["matchConditions"])) == ("other.example.com", 2), "what is not ours is left alone"
 
 
-def test_what_others_added_stays_and_is_not_fought(api, start, registered, eventually):
+def test_what_others_added_stays_and_is_not_overwritten(api, start, registered, eventually):
     running = start()
     changed = registered()
     other = {**changed["webhooks"][0], "name": "other.example.com", "failurePolicy": "Ignore"}
@@ -247,7 +247,7 @@ def test_what_others_added_stays_and_is_not_fought(api, start, registered, event
     assert {entry["name"] for entry in registered()["webhooks"]} == {"rules.labels.nodeyard.dev", "other.example.com"}
 
 
-def test_a_webhook_that_is_no_longer_declared_goes(start, registered, eventually):
+def test_a_webhook_that_is_no_longer_declared_is_removed(start, registered, eventually):
     running = start()
     assert registered(MUTATING)["webhooks"]
     running.stop()
@@ -285,7 +285,7 @@ def test_an_observer_renews_the_certificates_of_webhooks_that_are_registered_and
     assert set(observer.write_counts()) == written
 
 
-def test_nothing_is_registered_while_the_original_is_alive(api, start, registered, eventually):
+def test_nothing_is_registered_while_the_peer_operator_runs(api, start, registered, eventually):
     lease = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -315,7 +315,7 @@ def test_only_the_leader_registers(start, eventually):
     assert leader.metric("nodeyard_webhook_registrations_total") == 2
 
 
-def test_webhooks_go_when_the_operator_is_uninstalled(api, start, registered, eventually):
+def test_webhooks_are_removed_when_the_operator_is_uninstalled(api, start, registered, eventually):
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",

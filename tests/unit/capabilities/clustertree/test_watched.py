@@ -92,7 +92,7 @@ def test_nothing_is_left_of_pods_that_are_gone_in_whatever_order() -> None:
     assert reduce(remove_usage, [pods[3], pods[0], pods[4], pods[1], pods[2]], full) == NOTHING
 
 
-def test_a_pod_that_cannot_be_read_takes_its_place_is_named_and_disturbs_nobody() -> None:
+def test_a_pod_with_invalid_requests_counts_as_one_pod_is_named_and_affects_no_other() -> None:
     before = add_usage(NOTHING, leaf_pod("good", requests=ONE))
     after = add_usage(before, leaf_pod("bad", requests={"cpu": "1", "memory": "lots"}))
     assert after == replace(before, scheduled_pods=2, running_pods=2, unreadable=frozenset({"ns/bad"}))
@@ -119,7 +119,7 @@ def test_a_status_that_repeats_the_spec_is_not_kept() -> None:
     assert of_pod(pod) == {"cpu": NANO, "memory": 2048 * NANO}
 
 
-def test_a_status_that_tells_of_a_resize_is_kept() -> None:
+def test_a_status_with_a_resize_is_kept() -> None:
     more = {"cpu": "2", "memory": "1Ki"}
     pending = {"type": "PodResizePending", "reason": "Infeasible"}
     pod = pod_with({"containerStatuses": [given("a", more, ONE), given("b", ONE, ONE)], "conditions": [pending]})

@@ -51,14 +51,14 @@ def encoded(text):
     return b64encode(text.encode()).decode()
 
 
-def test_a_cluster_without_one_has_none():
+def test_a_cluster_without_a_kubeconfig_has_none():
     found = kubeconfig_of(Secrets(), cluster())
 
     assert (found.is_given, found.content, found.error) == (False, b"", "")
 
 
 @pytest.mark.parametrize("text", ["", "\n", "  \n"])
-def test_one_that_is_empty_is_told(text):
+def test_an_empty_kubeconfig_is_reported(text):
     secrets = Secrets(nodeyard_system_way={"kubeconfig": encoded(text)})
 
     found = kubeconfig_of(secrets, cluster(kubeconfigSecretRef={"name": "way"}))
@@ -67,7 +67,7 @@ def test_one_that_is_empty_is_told(text):
     assert found.error == "Secret nodeyard-system/way, kubeconfig: is empty"
 
 
-def test_a_namespace_that_is_not_granted_is_told_with_the_remedy():
+def test_a_namespace_that_is_not_granted_is_reported_with_the_remedy():
     secrets = Secrets()
     secrets.already_approved = False
 
@@ -77,11 +77,11 @@ def test_a_namespace_that_is_not_granted_is_told_with_the_remedy():
     assert "add leaves to namespaceGrants.clustertree.kubeconfigs" in found.error
 
 
-def test_it_may_stand_in_the_cluster():
+def test_the_kubeconfig_may_be_in_the_cluster():
     assert kubeconfig_of(Secrets(), cluster(kubeconfig=encoded(GOOD))).content == GOOD.encode()
 
 
-def test_a_secret_counts_over_it():
+def test_a_secret_counts_over_the_kubeconfig_in_the_cluster():
     secrets = Secrets(nodeyard_system_way={"kubeconfig": encoded(GOOD)})
     given = cluster(kubeconfig=encoded("other"), kubeconfigSecretRef={"name": "way"})
 

@@ -66,7 +66,7 @@ def test_a_new_class_concerns_itself_the_tenants_and_whoever_names_it_or_lives_b
     assert "application/Postgres/tenant-other/far" not in due(controller.class_keys(VIEW, None, as_class(DC1)))
 
 
-def test_the_status_of_a_class_concerns_nobody():
+def test_the_status_of_a_class_enqueues_nothing():
     told = {**DC1, "status": {"nodes": 5}}
 
     assert due(controller.class_keys(VIEW, as_class(DC1), as_class(told))) == set()
@@ -168,7 +168,7 @@ def test_a_releases_class_concerns_the_classes_before_and_after():
     assert due(controller.release_keys(VIEW, before, after)) >= {"class/dc1", "class/dc2"}
 
 
-def test_a_release_of_nobody_concerns_the_application_whose_name_it_takes():
+def test_a_release_without_application_concerns_the_application_whose_name_it_takes():
     foreign = release("postgres-fresh", application="")
 
     assert due(controller.release_keys(VIEW, None, foreign)) == {"application/Postgres/tenant-acme/fresh"}
@@ -189,7 +189,7 @@ def test_only_namespaces_of_tenants_concern_the_tree(name, found):
 
 
 @pytest.mark.parametrize("label", [names.ENFORCEMENT, names.SYSTEM_NAMESPACE])
-def test_how_hard_classes_are_meant_in_a_namespace_concerns_the_applications_in_it(label):
+def test_the_enforcement_label_of_a_namespace_concerns_the_applications_in_it(label):
     before, after = (
         msgspec.convert({"metadata": {"name": "tenant-acme", "labels": labels}}, Namespace)
         for labels in ({}, {label: "x"})
@@ -198,7 +198,7 @@ def test_how_hard_classes_are_meant_in_a_namespace_concerns_the_applications_in_
     assert due(controller.namespace_keys(VIEW, before, after)) == {"tenants", "application/Postgres/tenant-acme/db"}
 
 
-def test_whether_anybody_is_asked_about_pods_concerns_all_applications():
+def test_the_registration_of_the_pod_webhook_concerns_all_applications():
     every = {*IN_ACME, "application/Postgres/tenant-other/far"}
     assert due(controller.registration_keys(VIEW, None, registration(b"a"))) == every
     assert due(controller.registration_keys(VIEW, registration(b"a"), registration(b"b"))) == set()
@@ -254,7 +254,7 @@ def test_who_serves_the_group_concerns_everything():
     assert due(controller.api_service_keys(VIEW, None, {"metadata": {}, "spec": {}})) == set()
 
 
-def test_no_kind_is_watched_whose_changes_make_no_key_due():
+def test_every_watched_kind_enqueues_keys():
     """A plan that has looked at an object has to be made again when that changes."""
     default = Watch.__dataclass_fields__["keys"].default
 

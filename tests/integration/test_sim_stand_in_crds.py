@@ -46,7 +46,7 @@ def resource(catalog, obj):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
-async def test_a_sample_gets_its_verdict(client, catalog, sample):
+async def test_a_sample_is_accepted_or_rejected_as_expected(client, catalog, sample):
     if sample.fits:
         await client.create(resource(catalog, sample.object), sample.object, dry_run=True)
         return

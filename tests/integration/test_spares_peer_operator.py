@@ -54,7 +54,7 @@ def observing(spares_env, template):
     return [each for each in conditions if each["type"] == "Observing"]
 
 
-def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(
+def test_while_the_peer_operator_runs_nothing_else_is_written_and_this_is_reported_everywhere(
     spares_env, operator, nyallocator, eventually
 ):
     nyallocator.lead(seconds=120)
@@ -79,7 +79,7 @@ def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(
     eventually(lambda: set(running.write_counts()) == told, "the event and the condition are all that is written")
 
 
-def test_it_begins_at_once_when_the_original_gives_its_lease_back(spares_env, operator, nyallocator):
+def test_it_starts_at_once_when_the_peer_operator_releases_its_lease(spares_env, operator, nyallocator):
     nyallocator.lead(seconds=120)
     spares_env.spares(2)
     web = spares_env.template("web", 2)
@@ -93,7 +93,7 @@ def test_it_begins_at_once_when_the_original_gives_its_lease_back(spares_env, op
     assert observing(spares_env, web) == []
 
 
-def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(spares_env, operator, nyallocator):
+def test_it_starts_as_soon_as_the_lease_of_a_dead_peer_operator_expires(spares_env, operator, nyallocator):
     spares_env.spares(2)
     web = spares_env.template("web", 2)
     nyallocator.lead(seconds=120)
@@ -104,7 +104,9 @@ def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(spa
     spares_env.wait_for_owned(web, 2)
 
 
-def test_a_last_renewal_before_the_original_dies_is_waited_for_and_no_longer(spares_env, operator, nyallocator):
+def test_it_waits_for_the_last_renewal_of_a_dead_peer_operator_to_expire_and_no_longer(
+    spares_env, operator, nyallocator
+):
     """Lease renewals do not enqueue; they are read when the lease would have expired."""
     spares_env.spares(2)
     web = spares_env.template("web", 2)
@@ -116,7 +118,7 @@ def test_a_last_renewal_before_the_original_dies_is_waited_for_and_no_longer(spa
     spares_env.wait_for_owned(web, 2, timeout=40)
 
 
-def test_told_to_take_over_it_writes_beside_a_living_original(spares_env, operator, nyallocator):
+def test_with_take_over_it_writes_while_the_peer_operator_runs(spares_env, operator, nyallocator):
     nyallocator.lead()
     spares_env.spares(2)
     web = spares_env.template("web", 2)
@@ -125,7 +127,7 @@ def test_told_to_take_over_it_writes_beside_a_living_original(spares_env, operat
     spares_env.wait_for_owned(web, 2)
 
 
-def test_told_to_observe_it_writes_nothing_but_its_lease(spares_env, operator, eventually):
+def test_under_observe_it_writes_nothing_but_its_lease(spares_env, operator, eventually):
     spares_env.spares(2)
     spares_env.template("web", 2)
     spares_env.wait_until_nodes_ready()

@@ -50,7 +50,7 @@ def resource(catalog, obj):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
-async def test_a_sample_gets_the_same_verdict(client, catalog, sample):
+async def test_a_sample_is_accepted_or_rejected_alike(client, catalog, sample):
     if sample.fits:
         await client.create(resource(catalog, sample.object), sample.object, dry_run=True)
         return

@@ -77,12 +77,12 @@ async def test_the_refusal_says_what_was_wrong(cluster, validation: dict[str, An
     assert await cluster.denial() == message
 
 
-async def test_of_several_failures_the_first_is_heard(cluster) -> None:
+async def test_of_several_failures_the_first_is_returned(cluster) -> None:
     cluster.policy(rule("true"), rule("false", message="one"), rule("false", message="two"))
     assert await cluster.denial() == "one"
 
 
-async def test_where_failure_is_ignored_only_a_clear_no_counts(cluster) -> None:
+async def test_where_failure_is_ignored_only_a_false_validation_denies(cluster) -> None:
     cluster.policy(rule("object.data.nope == 'c'"), failurePolicy="Ignore")
     await cluster.judge()
     cluster.policy(rule("object.data.nope == 'c'"), NO, failurePolicy="Ignore")
@@ -115,7 +115,7 @@ async def test_a_variable_that_fails_is_named_where_it_is_used(cluster) -> None:
     )
 
 
-async def test_a_policy_is_silent_where_its_conditions_do_not_hold(cluster) -> None:
+async def test_a_policy_does_not_apply_where_its_conditions_do_not_hold(cluster) -> None:
     cluster.policy(NO, matchConditions=[rule("object.data.a == 'z'", name="z")])
     await cluster.judge()
     cluster.policy(NO, matchConditions=[rule("object.data.a == 'b'", name="z")])

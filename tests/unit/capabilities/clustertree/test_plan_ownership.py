@@ -47,7 +47,7 @@ def capacity(tree, node):
 # the note
 
 
-def test_which_leaf_it_mirrors_is_noted_with_the_finalizer_before_the_first_node():
+def test_the_mirrored_leaf_is_recorded_with_the_finalizer_before_the_first_node():
     planned = fresh().plan()
 
     care, node = planned.plan.actions
@@ -57,14 +57,14 @@ def test_which_leaf_it_mirrors_is_noted_with_the_finalizer_before_the_first_node
     assert leaf_of(fresh().settled().cluster) == LEAF
 
 
-def test_the_note_stands_for_as_long_as_the_leaf_is_the_same():
+def test_the_annotation_stays_for_as_long_as_the_leaf_is_the_same():
     tree = fresh().settled().later(3600)
 
     assert reasons(tree.plan()) == []
     assert reasons(tree.with_(leaf=unreached_leaf()).plan()) == []
 
 
-def test_another_leaf_is_noted_and_one_that_does_not_say_who_it_is_is_not():
+def test_another_leaf_is_recorded_and_one_without_a_uid_is_not():
     tree = fresh().settled().later(60)
 
     moved = tree.with_(leaf=leaf(*NODES, uid="b-leaf"))
@@ -74,7 +74,7 @@ def test_another_leaf_is_noted_and_one_that_does_not_say_who_it_is_is_not():
     assert names.LEAF not in unnamed.cluster.metadata.annotations
 
 
-def test_nodes_that_are_older_than_such_notes_tell_since_when_it_mirrors():
+def test_without_a_record_the_oldest_node_says_since_when_it_mirrors():
     tree = settled_state(nodes=NODES)
     node = tree.roots["kosmos-east"]
     made = msgspec.structs.replace(node.metadata, creation_timestamp=NOW - timedelta(days=9))
@@ -83,7 +83,7 @@ def test_nodes_that_are_older_than_such_notes_tell_since_when_it_mirrors():
     assert old.settled().cluster.metadata.annotations[names.LEAF] == "a-leaf 2029-12-23T00:00:00.000Z"
 
 
-def test_the_note_goes_with_the_last_node():
+def test_the_annotation_is_removed_with_the_last_node():
     tree = fresh().settled()
     spec = msgspec.structs.replace(tree.cluster.tree, enable=False)
     off = msgspec.structs.replace(tree.cluster.spec, cluster_tree_options=spec)
@@ -167,7 +167,7 @@ def test_the_whole_is_what_is_left_of_it():
     assert capacity(tree.settled(), "kosmos-east") == "4"
 
 
-def test_a_party_is_told_of_what_another_cluster_has():
+def test_a_party_reports_what_another_cluster_has():
     nodes = (*NODES, leaf_node("n3", pool="gpu"))
     tree = fresh(selector_model("gpu", pool="gpu"), earlier_clusters=(cluster("west", node_model("n1")),), nodes=nodes)
 
