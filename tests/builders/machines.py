@@ -1,8 +1,8 @@
 """Builders of Cluster API v1beta2 clusters and MachineDeployments, as an operator writes them.
 
-yard = Clusters(machines)
-yard.cluster("c")
-yard.pool("c", "gpu", replicas=2, node_labels={"pool": "gpu"}, taints=[...])
+env = Clusters(machines)
+env.cluster("c")
+env.pool("c", "gpu", replicas=2, node_labels={"pool": "gpu"}, taints=[...])
 """
 
 from __future__ import annotations

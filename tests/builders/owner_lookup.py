@@ -35,8 +35,8 @@ def judge(review, view):
         if found is not None:
             owners += [_owner_ref(owner, ref.namespace) for owner in found.metadata.owner_references]
     first = _ref(review.subject["metadata"]["ownerReferences"][0], review.namespace)
-    verdict = denied(" < ".join(told)).with_facts(steps=str(len(told)))
-    return verdict.with_events(Event(first, "Normal", "Asked", f"for {review.name}"))
+    response = denied(" < ".join(told)).with_facts(steps=str(len(told)))
+    return response.with_events(Event(first, "Normal", "Asked", f"for {review.name}"))
 
 
 def _found(view, ref, answers):
@@ -87,8 +87,8 @@ class Measured:
     def forget(self, _key):
         """Nothing is kept by key."""
 
-    def record_review(self, _review, verdict):
-        self._asked.labels(verdict.facts["steps"]).inc()
+    def record_review(self, _review, response):
+        self._asked.labels(response.facts["steps"]).inc()
 
 
 KIN = Webhook(

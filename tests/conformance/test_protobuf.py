@@ -111,10 +111,10 @@ def test_delete_options(send, http, configmaps, api_version):
     http.post(configmaps, {"metadata": {"name": "a"}})
 
     wrong = send("DELETE", f"{configmaps}/a", envelope(api_version, "DeleteOptions", field(2, field(1, "other"))))
-    rehearsed = send("DELETE", f"{configmaps}/a", envelope(api_version, "DeleteOptions", field(5, "All")))
+    dry_run = send("DELETE", f"{configmaps}/a", envelope(api_version, "DeleteOptions", field(5, "All")))
 
     assert wrong.status == 409
-    assert rehearsed.status == 200
+    assert dry_run.status == 200
     assert http.get(f"{configmaps}/a").status == 200
     assert send("DELETE", f"{configmaps}/a", envelope(api_version, "DeleteOptions", b"")).status == 200
     assert http.get(f"{configmaps}/a").status == 404

@@ -116,7 +116,7 @@ def affinity_crds(api):
 @pytest.fixture(scope="module")
 def affinity(api, affinity_crds):
     """Classes, tenants and applications of one file, with an operator that runs all the while and is asked at
-    admission. Use names of your own for each test (`estates.unique`)."""
+    admission. Use names of your own for each test (`affinity_env.unique`)."""
     with run_affinity_env(api) as affinity:
         affinity.start()
         yield affinity

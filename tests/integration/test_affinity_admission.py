@@ -28,7 +28,7 @@ class Home:
     """A tenant with one class and one application of it."""
 
     def __init__(self, affinity, tenant=None, **spec):
-        self.estate = affinity
+        self.affinity = affinity
         self.affinity_class = affinity.affinity_class(unique("class"), **({"nodeSelector": {ZONE: "here"}} | spec))
         allowed = {"defaultAffinityClass": self.affinity_class, "allowedAffinityClasses": [self.affinity_class]}
         self.namespace = affinity.tenant(unique("home"), **(allowed | (tenant or {})))
@@ -36,10 +36,10 @@ class Home:
         affinity.install(self.namespace, "queue-jobs")
 
     def pod(self, **given):
-        return self.estate.pod(self.namespace, "queue-jobs", **given)
+        return self.affinity.pod(self.namespace, "queue-jobs", **given)
 
     def decided(self, decision):
-        return self.estate.operator.metric(
+        return self.affinity.operator.metric(
             "nodeyard_affinity_reviews_total", affinity_class=self.affinity_class, decision=decision
         )
 

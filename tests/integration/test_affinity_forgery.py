@@ -20,7 +20,7 @@ class Home:
     """A tenant that allows one class and requires it of everybody, with an application of that class."""
 
     def __init__(self, affinity, unowned="RequireAllowed"):
-        self.estate = affinity
+        self.affinity = affinity
         self.allowed = affinity.affinity_class(unique("here"), nodeSelector={ZONE: "here"})
         self.foreign = affinity.affinity_class(unique("elsewhere"), nodeSelector={ZONE: "elsewhere"})
         only = {"defaultAffinityClass": self.allowed, "allowedAffinityClasses": [self.allowed]}
@@ -30,11 +30,11 @@ class Home:
         affinity.wait_until(self.record, "the class is recorded")
 
     def record(self):
-        annotations = self.estate.get("Vault", "main", self.namespace)["metadata"].get("annotations") or {}
+        annotations = self.affinity.get("Vault", "main", self.namespace)["metadata"].get("annotations") or {}
         return json.loads(annotations.get(names.CLASS_RECORD, "null"))
 
     def labels(self):
-        return self.estate.release("Vault", self.namespace, "main")["metadata"].get("labels") or {}
+        return self.affinity.release("Vault", self.namespace, "main")["metadata"].get("labels") or {}
 
     def forge(self, affinity_class="", owner=None):
         """A HelmRelease that says it is of an application; its name."""
@@ -49,25 +49,25 @@ class Home:
         if owner is not None:
             metadata = {**metadata, "name": f"{name}-main", "ownerReferences": [owner]}
         body = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND, "metadata": metadata, "spec": SPEC}
-        return self.estate.create(body)["metadata"]["name"]
+        return self.affinity.create(body)["metadata"]["name"]
 
     def reference(self, release):
-        found = self.estate.get(names.RELEASE_KIND, release, self.namespace)
+        found = self.affinity.get(names.RELEASE_KIND, release, self.namespace)
         return owner_of({**found, "apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND})
 
     def by_reference(self, *releases, **spec):
         owners = [{**self.reference(each), "controller": number == 0} for number, each in enumerate(releases)]
-        return self.estate.post(pod_body(self.namespace, unique("pod-"), owners, **spec), **DRY)
+        return self.affinity.post(pod_body(self.namespace, unique("pod-"), owners, **spec), **DRY)
 
     def by_label(self, release, **spec):
         body = pod_body(self.namespace, unique("pod-"), [], labels={names.FLUX_NAME: release}, **spec)
-        return self.estate.post(body, **DRY)
+        return self.affinity.post(body, **DRY)
 
     def of_workload(self, **spec):
-        return self.estate.pod(self.namespace, RELEASE, query=DRY, **spec)
+        return self.affinity.pod(self.namespace, RELEASE, query=DRY, **spec)
 
     def change(self, **labels):
-        answer = self.estate.patch(names.RELEASE_KIND, RELEASE, {"metadata": {"labels": labels}}, self.namespace)
+        answer = self.affinity.patch(names.RELEASE_KIND, RELEASE, {"metadata": {"labels": labels}}, self.namespace)
         assert answer.status == 200, answer.content
 
     def strip(self):
@@ -75,7 +75,7 @@ class Home:
 
     def annotate(self, key, value):
         body = {"metadata": {"annotations": {key: value}}}
-        answer = self.estate.patch("Vault", "main", body, self.namespace)
+        answer = self.affinity.patch("Vault", "main", body, self.namespace)
         assert answer.status == 200, answer.content
 
 

@@ -21,35 +21,35 @@ class Operated:
     """A kind that an operator of somebody else brings along, as CNPG's Cluster: released by Flux, and owner of pods."""
 
     def __init__(self, affinity, namespace):
-        self.estate, self.namespace = affinity, namespace
+        self.affinity, self.namespace = affinity, namespace
         word = unique("database")
         self.kind, self.plural, self.group = word.title(), f"{word}s", f"{word}.test"
         self._role = f"{word}-reading"
 
     def install(self):
         third_party_crds.install(
-            self.estate.api.rest, [declared_kinds.custom(f"{self.plural}.{self.group}", self.kind, "Namespaced")]
+            self.affinity.api.rest, [declared_kinds.custom(f"{self.plural}.{self.group}", self.kind, "Namespaced")]
         )
-        self.estate.plurals[self.kind] = (f"{self.group}/v1", self.plural, True)
+        self.affinity.plurals[self.kind] = (f"{self.group}/v1", self.plural, True)
 
     def allow(self, *verbs):
         rule = {"apiGroups": [self.group], "resources": [self.plural], "verbs": list(verbs)}
         label = {rbac.aggregation_label(AFFINITY): "true"}
         role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": [rule]}
-        self.estate.api.rest.replace_or_create({**role, "metadata": {"name": self._role, "labels": label}})
+        self.affinity.api.rest.replace_or_create({**role, "metadata": {"name": self._role, "labels": label}})
 
     def add(self, name, release="", owners=()):
         labels = {names.FLUX_NAME: release} if release else {}
         metadata = {"name": name, "namespace": self.namespace, "labels": labels, "ownerReferences": list(owners)}
-        return self.estate.create({"apiVersion": f"{self.group}/v1", "kind": self.kind, "metadata": metadata})
+        return self.affinity.create({"apiVersion": f"{self.group}/v1", "kind": self.kind, "metadata": metadata})
 
     def reference(self, name):
-        found = self.estate.get(self.kind, name, self.namespace)
+        found = self.affinity.get(self.kind, name, self.namespace)
         return owner_of({**found, "apiVersion": f"{self.group}/v1", "kind": self.kind})
 
     def close(self):
-        self.estate.http.delete(f"{ROLES}/{self._role}")
-        self.estate.http.delete(f"{CRDS}/{self.plural}.{self.group}")
+        self.affinity.http.delete(f"{ROLES}/{self._role}")
+        self.affinity.http.delete(f"{CRDS}/{self.plural}.{self.group}")
 
 
 @pytest.fixture(scope="module")

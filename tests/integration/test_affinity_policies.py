@@ -1,4 +1,4 @@
-"""The admission policies that hold stamped pods to their class, and guard what records it, without any webhook; and
+"""The admission policies that hold labelled pods to their class, and guard what records it, without any webhook; and
 the one that confines the operator."""
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ KINDS = {
 }
 
 
-def stamped(stamp, spec=None, name="p"):
-    labels = {names.AFFINITY_CLASS: stamp} if stamp else {}
+def labelled(class_label, spec=None, name="p"):
+    labels = {names.AFFINITY_CLASS: class_label} if class_label else {}
     containers = [{"name": "c", "image": "i"}]
     return {"metadata": {"name": name, "labels": labels}, "spec": {"containers": containers, **(spec or {})}}
 
@@ -50,12 +50,12 @@ class Held:
         self.http = http
         self.name = name
 
-    def called(self, stamp):
-        return f"{self.name}-{stamp}" if stamp else ""
+    def called(self, class_label):
+        return f"{self.name}-{class_label}" if class_label else ""
 
-    def create(self, stamp, spec=None, *, namespace=""):
+    def create(self, class_label, spec=None, *, namespace=""):
         path = f"/api/v1/namespaces/{namespace or self.name}/pods"
-        return self.http.post(path, stamped(self.called(stamp), spec), query=DRY)
+        return self.http.post(path, labelled(self.called(class_label), spec), query=DRY)
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +114,9 @@ def test_a_class_without_a_node_selector_denies_no_pod(held):
     assert held.create("either").status == 201
 
 
-@pytest.mark.parametrize("stamp", ["", "missing"], ids=["no stamp", "a class that is not there"])
-def test_what_the_policy_cannot_see_is_admitted(held, stamp):
-    assert held.create(stamp).status == 201
+@pytest.mark.parametrize("class_label", ["", "missing"], ids=["no class_label", "a class that is not there"])
+def test_what_the_policy_cannot_see_is_admitted(held, class_label):
+    assert held.create(class_label).status == 201
 
 
 def test_a_class_that_only_warns_is_left_to_the_webhook(held):
@@ -136,7 +136,7 @@ def test_namespaces_of_the_system_are_left_alone(held):
 
 def test_pods_that_run_can_be_changed_whatever_their_class_says(held):
     path = f"/api/v1/namespaces/{held.name}/pods"
-    assert held.http.post(path, stamped("", name="running")).status == 201
+    assert held.http.post(path, labelled("", name="running")).status == 201
 
     change = {"metadata": {"labels": {names.AFFINITY_CLASS: held.called("dc1")}}}
     assert held.http.patch(f"{path}/running", change).status == 200

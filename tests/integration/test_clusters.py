@@ -21,7 +21,7 @@ from nodeyard.sim.embedded import connect
 OURS = ("cluster", "informer", "watches", "served", "contact", "reconcile")
 
 
-class Yard:
+class Env:
     """Our own server, a remotes of leaves, and an operator between them."""
 
     def __init__(self, server, remotes, clock):
@@ -75,203 +75,203 @@ async def uid_of(client):
 
 
 @pytest.fixture
-async def yard(clock):
+async def env(clock):
     server, remotes = Server(clock, seed=1), RemoteClusters(clock)
     await server.start(())
-    yield Yard(server, remotes, clock)
+    yield Env(server, remotes, clock)
     await remotes.stop()
     await server.stop()
 
 
-async def test_a_named_cluster_is_connected_watched_and_written_to(yard, clock):
-    [oak] = await yard.forest.add("oak")
+async def test_a_named_cluster_is_connected_watched_and_written_to(env, clock):
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         assert await seen(oak) == {"n1": "yes"}
-        report = await yard.report("leaf-1")
+        report = await env.report("leaf-1")
         assert (report["connected"], report["error"], report["nodes"]) == ("true", "", "n1")
         await oak.client.create(NODES, node("n2"))
         await clock.advance(0.3)
         assert await seen(oak) == {"n1": "yes", "n2": "yes"}
-        assert (await yard.report("leaf-1"))["zone-a"] == "2"
+        assert (await env.report("leaf-1"))["zone-a"] == "2"
 
 
-async def test_a_view_knows_which_cluster_it_is_and_which_versions_are_served(yard):
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
-        report = await yard.report("leaf-1")
+async def test_a_view_knows_which_cluster_it_is_and_which_versions_are_served(env):
+    [oak] = await env.forest.add("oak")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
+        report = await env.report("leaf-1")
         assert report["uid"] == await uid_of(oak.client)
-        assert report["own"] == await uid_of(yard.client) != report["uid"]
+        assert report["own"] == await uid_of(env.client) != report["uid"]
         assert (report["versions"], report["own-versions"]) == ("v1", "v1")
 
 
-async def test_a_remote_write_overlays_the_remote_cache(yard, clock):
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+async def test_a_remote_write_overlays_the_remote_cache(env, clock):
+    [oak] = await env.forest.add("oak")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         await oak.client.create(NODES, node("n1"))
         await clock.advance(1)
         patches = [path for method, path in oak.requests if method == "PATCH"]
         assert patches == ["/api/v1/nodes/n1"]
 
 
-async def test_nodes_of_one_name_in_two_clusters_are_kept_apart(yard):
-    oak, elm = await yard.forest.add("oak", "elm")
+async def test_nodes_of_one_name_in_two_clusters_are_kept_apart(env):
+    oak, elm = await env.forest.add("oak", "elm")
     for leaf in (oak, elm):
         await leaf.client.create(NODES, node("n1"))
     await elm.client.create(NODES, node("n2"))
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
-        await yard.name("leaf-2", "elm first")
-        assert (await yard.report("leaf-1"))["nodes"] == "n1"
-        assert (await yard.report("leaf-2"))["nodes"] == "n1,n2"
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
+        await env.name("leaf-2", "elm first")
+        assert (await env.report("leaf-1"))["nodes"] == "n1"
+        assert (await env.report("leaf-2"))["nodes"] == "n1,n2"
         assert await seen(elm) == {"n1": "yes", "n2": "yes"}
 
 
-async def test_new_credentials_of_the_same_cluster_cost_no_relist(yard, clock):
-    [oak] = await yard.forest.add("oak")
+async def test_new_credentials_of_the_same_cluster_cost_no_relist(env, clock):
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         oak.tokens = {"second"}
         oak.requests.clear()
-        await yard.rename("leaf-1", "oak second")
+        await env.rename("leaf-1", "oak second")
         await oak.client.create(NODES, node("n2"))
         await clock.advance(1)
         assert await seen(oak) == {"n1": "yes", "n2": "yes"}
-        report = await yard.report("leaf-1")
+        report = await env.report("leaf-1")
         assert (report["connected"], report["nodes"]) == ("true", "n1,n2")
         watches = [path for method, path in oak.requests if method == "WATCH"]
         assert len(watches) == 1, "the watch goes on where the old one ended"
 
 
-async def test_another_cluster_under_the_same_name_shares_nothing_with_the_old_one(yard):
-    oak, elm = await yard.forest.add("oak", "elm")
+async def test_another_cluster_under_the_same_name_shares_nothing_with_the_old_one(env):
+    oak, elm = await env.forest.add("oak", "elm")
     await oak.client.create(NODES, node("of-oak"))
     await elm.client.create(NODES, node("of-elm"))
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
-        await yard.rename("leaf-1", "elm first")
-        report = await yard.report("leaf-1")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
+        await env.rename("leaf-1", "elm first")
+        report = await env.report("leaf-1")
         assert report["nodes"] == "of-elm"
         assert report["uid"] == await uid_of(elm.client)
 
 
-async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(yard, clock):
-    oak, elm = await yard.forest.add("oak", "elm")
+async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(env, clock):
+    oak, elm = await env.forest.add("oak", "elm")
     await oak.client.create(NODES, node("n1"))
     await elm.client.create(NODES, node("n1", **{SEEN: "yes"}))
     oak.refuses_writes = True
-    async with yard.operating():
-        await yard.client.create(SECRETS, secret("leaf-1", "g", "oak first"))
+    async with env.operating():
+        await env.client.create(SECRETS, secret("leaf-1", "g", "oak first"))
         while ("PATCH", "/api/v1/nodes/n1") not in oak.requests:
             await clock.advance(0.05)
-        await yard.rename("leaf-1", "elm first")
-        assert (await yard.report("leaf-1"))["nodes"] == "n1"
+        await env.rename("leaf-1", "elm first")
+        assert (await env.report("leaf-1"))["nodes"] == "n1"
         assert [method for method, _ in elm.requests if method == "PATCH"] == []
         await elm.client.create(NODES, node("n2"))
         await clock.advance(1)
         assert (await seen(elm))["n2"] == "yes"
 
 
-async def test_credentials_that_are_rejected_say_so_until_better_ones_come(yard):
-    await yard.forest.add("oak")
-    async with yard.operating():
-        await yard.name("leaf-1", "oak wrong")
-        report = await yard.report("leaf-1")
+async def test_credentials_that_are_rejected_say_so_until_better_ones_come(env):
+    await env.forest.add("oak")
+    async with env.operating():
+        await env.name("leaf-1", "oak wrong")
+        report = await env.report("leaf-1")
         assert report["connected"] == "false"
         assert report["error"] == "the credentials are rejected: the server answered 401"
-        await yard.rename("leaf-1", "oak first")
-        assert (await yard.report("leaf-1"))["connected"] == "true"
+        await env.rename("leaf-1", "oak first")
+        assert (await env.report("leaf-1"))["connected"] == "true"
 
 
-async def test_withdrawn_credentials_are_detected(yard, clock):
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+async def test_withdrawn_credentials_are_detected(env, clock):
+    [oak] = await env.forest.add("oak")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         oak.tokens = set()
         await clock.advance(20)
-        assert "rejected" in (await yard.report("leaf-1"))["error"]
+        assert "rejected" in (await env.report("leaf-1"))["error"]
 
 
-async def test_a_kubeconfig_that_would_run_a_program_is_refused_and_costs_the_others_nothing(yard):
-    [oak] = await yard.forest.add("oak")
+async def test_a_kubeconfig_that_would_run_a_program_is_refused_and_costs_the_others_nothing(env):
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
-    async with yard.operating():
-        await yard.name("evil", remote_clusters.exec_kubeconfig("https://127.0.0.1:1"))
-        await yard.name("leaf-1", "oak first")
-        report = await yard.report("evil")
+    async with env.operating():
+        await env.name("evil", remote_clusters.exec_kubeconfig("https://127.0.0.1:1"))
+        await env.name("leaf-1", "oak first")
+        report = await env.report("evil")
         assert report["connected"] == "false"
         assert report["error"].startswith("the kubeconfig is refused: kubeconfig of evil, user u: exec: ")
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(yard):
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
-        await yard.rename("leaf-1", remote_clusters.exec_kubeconfig("https://127.0.0.1:1"))
-        assert (await yard.report("leaf-1"))["connected"] == "false"
+async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(env):
+    [oak] = await env.forest.add("oak")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
+        await env.rename("leaf-1", remote_clusters.exec_kubeconfig("https://127.0.0.1:1"))
+        assert (await env.report("leaf-1"))["connected"] == "false"
         oak.requests.clear()
         await oak.client.create(NODES, node("n1"))
-        await yard.clock.advance(60)
+        await env.clock.advance(60)
         assert await seen(oak) == {"n1": None}
         assert oak.requests == []
 
 
-async def test_a_lost_and_restored_connection_is_reported_and_keeps_its_caches(yard, clock):
-    [oak] = await yard.forest.add("oak")
+async def test_a_lost_and_restored_connection_is_reported_and_keeps_its_caches(env, clock):
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
-    async with yard.operating() as manager:
-        await yard.name("leaf-1", "oak first")
+    async with env.operating() as manager:
+        await env.name("leaf-1", "oak first")
         known = manager.controllers[0].view.cluster("leaf-1")
         first = known.connected_at
         oak.disconnect()
         await clock.advance(5)
-        report = await yard.report("leaf-1")
+        report = await env.report("leaf-1")
         assert (report["connected"], report["nodes"], report["synced"]) == ("false", "n1", "true")
         assert "cut" in report["error"]
         await oak.client.create(NODES, node("n2"))
         oak.reconnect()
         await clock.advance(61)
-        report = await yard.report("leaf-1")
+        report = await env.report("leaf-1")
         assert (report["connected"], report["error"], report["nodes"]) == ("true", "", "n1,n2")
         assert first < known.connected_at <= clock.now()
 
 
-async def test_a_cluster_that_does_not_respond_counts_as_disconnected(yard, clock):
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+async def test_a_cluster_that_does_not_respond_counts_as_disconnected(env, clock):
+    [oak] = await env.forest.add("oak")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         oak.is_hanging = True
         await clock.advance(30)
-        assert (await yard.report("leaf-1"))["error"] == "no answer in 5 s"
+        assert (await env.report("leaf-1"))["error"] == "no answer in 5 s"
 
 
-async def test_attempts_to_reach_a_dead_cluster_back_off(yard, clock):
-    [oak] = await yard.forest.add("oak")
+async def test_attempts_to_reach_a_dead_cluster_back_off(env, clock):
+    [oak] = await env.forest.add("oak")
     oak.disconnect()
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         await clock.advance(600)
         oak.requests.clear()
         await clock.advance(600)
         assert 40 <= len(oak.requests) <= 85
 
 
-async def test_dead_clusters_cost_the_others_nothing(yard, clock):
+async def test_dead_clusters_cost_the_others_nothing(env, clock):
     names = [f"dead-{number:02d}" for number in range(40)]
-    for leaf in await yard.forest.add(*names):
+    for leaf in await env.forest.add(*names):
         leaf.is_hanging = True
-    [oak] = await yard.forest.add("oak")
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     for name in names:
-        await yard.client.create(SECRETS, secret(name, "g", f"{name} first"))
-    async with yard.operating() as manager:
+        await env.client.create(SECRETS, secret(name, "g", f"{name} first"))
+    async with env.operating() as manager:
         await clock.advance(30)
-        await yard.client.create(SECRETS, secret("leaf-1", "g", "oak first"))
+        await env.client.create(SECRETS, secret("leaf-1", "g", "oak first"))
         await clock.advance(6)
         assert await seen(oak) == {"n1": "yes"}
         await oak.client.create(NODES, node("n2"))
@@ -280,41 +280,41 @@ async def test_dead_clusters_cost_the_others_nothing(yard, clock):
         assert {name: check() for name, check in manager.health().ready.items()} == {"synced": "", "watches": ""}
 
 
-async def test_keys_that_wait_for_slow_clusters_do_not_hold_up_the_others(yard, clock):
+async def test_keys_that_wait_for_slow_clusters_do_not_hold_up_the_others(env, clock):
     names = [f"slow-{number}" for number in range(8)]
-    for leaf in await yard.forest.add(*names):
+    for leaf in await env.forest.add(*names):
         leaf.hangs_on_writes = True
         await leaf.client.create(NODES, node("n1"))
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating(grace=1.0):
+    [oak] = await env.forest.add("oak")
+    async with env.operating(grace=1.0):
         for name in names:
-            await yard.name(name, f"{name} first")
+            await env.name(name, f"{name} first")
         await oak.client.create(NODES, node("n1"))
-        await yard.name("leaf-1", "oak first")
+        await env.name("leaf-1", "oak first")
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_metric_shows_which_clusters_answer(yard, clock):
-    await yard.forest.add("oak")
-    [elm] = await yard.forest.add("elm")
+async def test_a_metric_shows_which_clusters_answer(env, clock):
+    await env.forest.add("oak")
+    [elm] = await env.forest.add("elm")
     elm.disconnect()
-    async with yard.operating() as manager:
-        await yard.name("leaf-1", "oak first")
-        await yard.name("leaf-2", "elm first")
+    async with env.operating() as manager:
+        await env.name("leaf-1", "oak first")
+        await env.name("leaf-2", "elm first")
         text = (await manager.metrics.render()).decode()
         assert 'nodeyard_cluster_connected{capability="leaves",cluster="leaf-1"} 1.0' in text
         assert 'nodeyard_cluster_connected{capability="leaves",cluster="leaf-2"} 0.0' in text
-        await yard.client.delete(SECRETS, "leaf-2", "default")
+        await env.client.delete(SECRETS, "leaf-2", "default")
         await clock.advance(1)
         assert "leaf-2" not in (await manager.metrics.render()).decode()
 
 
-async def test_a_cluster_that_is_not_named_any_more_is_disconnected_and_forgotten(yard, clock):
-    [oak] = await yard.forest.add("oak")
+async def test_a_cluster_that_is_not_named_any_more_is_disconnected_and_forgotten(env, clock):
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
-    async with yard.operating() as manager:
-        await yard.name("leaf-1", "oak first")
-        await yard.client.delete(SECRETS, "leaf-1", "default")
+    async with env.operating() as manager:
+        await env.name("leaf-1", "oak first")
+        await env.client.delete(SECRETS, "leaf-1", "default")
         await clock.advance(1)
         oak.requests.clear()
         await oak.client.create(NODES, node("n2"))
@@ -324,12 +324,12 @@ async def test_a_cluster_that_is_not_named_any_more_is_disconnected_and_forgotte
         assert (gone.all("Node"), gone.is_connected, gone.is_synced("Node")) == ((), False, False)
 
 
-async def test_a_write_interrupted_by_a_lost_connection_is_retried(yard, clock):
-    [oak] = await yard.forest.add("oak")
+async def test_a_write_interrupted_by_a_lost_connection_is_retried(env, clock):
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     oak.refuses_writes = True
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         assert await seen(oak) == {"n1": None}
         oak.disconnect()
         await clock.advance(10)
@@ -339,34 +339,34 @@ async def test_a_write_interrupted_by_a_lost_connection_is_retried(yard, clock):
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_watch_there_can_depend_on_what_is_here(yard, clock):
+async def test_a_watch_there_can_depend_on_what_is_here(env, clock):
     def is_wanted(leaf):
         return "go" in leaf.cluster("").get("Secret", leaf.name, "default")["data"]
 
-    [oak] = await yard.forest.add("oak")
+    [oak] = await env.forest.add("oak")
     await oak.client.create(NODES, node("n1"))
     capability = remote_clusters.leaves("g")
     [watch] = capability.remote.watches
     remote = replace(capability.remote, watches=(replace(watch, needed=is_wanted),))
     capability = replace(capability, remote=remote)
-    async with yard.operating(capability):
-        await yard.name("leaf-1", "oak first")
-        report = await yard.report("leaf-1")
+    async with env.operating(capability):
+        await env.name("leaf-1", "oak first")
+        report = await env.report("leaf-1")
         assert (report["connected"], report["synced"], report["nodes"]) == ("true", "false", "")
-        await yard.client.patch(SECRETS, "leaf-1", {"stringData": {"go": "on"}}, "default")
+        await env.client.patch(SECRETS, "leaf-1", {"stringData": {"go": "on"}}, "default")
         await clock.advance(1)
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_bug_affects_one_cluster_and_only_for_a_while(yard, clock):
-    oak, elm = await yard.forest.add("oak", "elm")
-    async with yard.operating() as manager:
-        await yard.name("leaf-1", "oak first")
-        await yard.name("leaf-2", "elm first")
+async def test_a_bug_affects_one_cluster_and_only_for_a_while(env, clock):
+    oak, elm = await env.forest.add("oak", "elm")
+    async with env.operating() as manager:
+        await env.name("leaf-1", "oak first")
+        await env.name("leaf-2", "elm first")
         oak.fails_to_close = True
         oak.disconnect()
         await clock.advance(4)
-        assert (await yard.report("leaf-1"))["error"] == "reconnecting after an internal error, see the log"
+        assert (await env.report("leaf-1"))["error"] == "reconnecting after an internal error, see the log"
         oak.reconnect()
         await oak.client.create(NODES, node("n1"))
         await elm.client.create(NODES, node("n1"))
@@ -381,7 +381,7 @@ async def test_a_bug_affects_one_cluster_and_only_for_a_while(yard, clock):
         }
 
 
-async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_it_has(yard, clock):
+async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_it_has(env, clock):
     capability = remote_clusters.leaves("g")
 
     def clusters(view):
@@ -390,19 +390,19 @@ async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_
             raise ValueError("an unexpected error")
         return found
 
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating(replace(capability, remote=replace(capability.remote, clusters=clusters))):
-        await yard.name("leaf-1", "oak first")
-        await yard.name("leaf-2", "oak first")
+    [oak] = await env.forest.add("oak")
+    async with env.operating(replace(capability, remote=replace(capability.remote, clusters=clusters))):
+        await env.name("leaf-1", "oak first")
+        await env.name("leaf-2", "oak first")
         await oak.client.create(NODES, node("n1"))
         await clock.advance(1)
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_write_whose_answer_was_lost_is_confirmed_where_it_was_sent(yard, clock):
-    [oak] = await yard.forest.add("oak")
-    async with yard.operating():
-        await yard.name("leaf-1", "oak first")
+async def test_a_write_whose_answer_was_lost_is_confirmed_where_it_was_sent(env, clock):
+    [oak] = await env.forest.add("oak")
+    async with env.operating():
+        await env.name("leaf-1", "oak first")
         oak.drop_answers = 1
         await oak.client.create(NODES, node("n1"))
         await clock.advance(2)
@@ -411,15 +411,15 @@ async def test_a_write_whose_answer_was_lost_is_confirmed_where_it_was_sent(yard
         assert tail == ["PATCH", "GET"]
 
 
-async def test_neither_logs_nor_errors_show_a_kubeconfig(yard, clock, capfd, caplog):
-    await yard.forest.add("oak")
+async def test_neither_logs_nor_errors_show_a_kubeconfig(env, clock, capfd, caplog):
+    await env.forest.add("oak")
     caplog.set_level(logging.DEBUG)
-    async with yard.operating() as manager:
-        await yard.name("leaf-1", "oak s3cret-token")
-        await yard.name("evil", remote_clusters.exec_kubeconfig("https://127.0.0.1:1", "s3cret-argument"))
-        await yard.name("junk", '{"users": [{"name": "u", "user": {"token": "s3cret-junk"')
+    async with env.operating() as manager:
+        await env.name("leaf-1", "oak s3cret-token")
+        await env.name("evil", remote_clusters.exec_kubeconfig("https://127.0.0.1:1", "s3cret-argument"))
+        await env.name("junk", '{"users": [{"name": "u", "user": {"token": "s3cret-junk"')
         await clock.advance(30)
-        shown = [str(await yard.report(name)) for name in ("leaf-1", "evil", "junk")]
+        shown = [str(await env.report(name)) for name in ("leaf-1", "evil", "junk")]
         shown += [repr(each) for each in remote_clusters.leaves("g").remote.clusters(manager.controllers[0].view)]
     out, err = capfd.readouterr()
     assert len(shown) == 6

@@ -43,7 +43,7 @@ def wire(leaf):
         yield proxy
 
 
-class Grove:
+class Env:
     """The root and the leaf as one test sees them; what it makes goes with it."""
 
     def __init__(self, root, leaf):
@@ -107,11 +107,11 @@ def text_of(kubeconfig):
 
 
 @pytest.fixture
-async def grove(api, leaf):
+async def env(api, leaf):
     clients = [Client(HttpTransport(load_config(server.kubeconfig))) for server in (api, leaf)]
-    grove = Grove(*clients)
-    yield grove
-    await grove.close()
+    env = Env(*clients)
+    yield env
+    await env.close()
     for client in clients:
         await client.close()
 
@@ -120,59 +120,59 @@ async def uid_of(client):
     return (await client.get(NAMESPACES, "kube-system"))["metadata"]["uid"]
 
 
-async def test_a_leaf_is_watched_and_written_to(api, leaf, grove):
-    await grove.add_node("n1")
-    await grove.add_leaf("oak", leaf.kubeconfig)
-    async with grove.operating(api):
-        await grove.is_seen("n1")
-        own = await uid_of(grove.root)
-        report = await grove.reports("oak", connected="true", synced="true", own=own)
-        assert report["uid"] == await uid_of(grove.leaf) != own
-        await grove.add_node("n2")
-        await grove.is_seen("n2")
+async def test_a_leaf_is_watched_and_written_to(api, leaf, env):
+    await env.add_node("n1")
+    await env.add_leaf("oak", leaf.kubeconfig)
+    async with env.operating(api):
+        await env.is_seen("n1")
+        own = await uid_of(env.root)
+        report = await env.reports("oak", connected="true", synced="true", own=own)
+        assert report["uid"] == await uid_of(env.leaf) != own
+        await env.add_node("n2")
+        await env.is_seen("n2")
 
 
-async def test_new_credentials_are_taken_up_without_a_restart(api, leaf, grove):
-    may_look = leaf.user(grove.name("looks"), rules=[LOOK, IDENTIFY])
-    may_write = leaf.user(grove.name("writes"), rules=[WRITE, IDENTIFY])
-    await grove.add_node("n1")
-    await grove.add_leaf("oak", may_look)
-    async with grove.operating(api):
-        await grove.reports("oak", connected="true", synced="true")
-        await grove.change_leaf("oak", may_write)
-        await grove.is_seen("n1")
+async def test_new_credentials_are_taken_up_without_a_restart(api, leaf, env):
+    may_look = leaf.user(env.name("looks"), rules=[LOOK, IDENTIFY])
+    may_write = leaf.user(env.name("writes"), rules=[WRITE, IDENTIFY])
+    await env.add_node("n1")
+    await env.add_leaf("oak", may_look)
+    async with env.operating(api):
+        await env.reports("oak", connected="true", synced="true")
+        await env.change_leaf("oak", may_write)
+        await env.is_seen("n1")
 
 
-async def test_a_leaf_that_does_not_say_who_it_is_can_be_worked_with(api, leaf, grove):
-    kubeconfig = leaf.user(grove.name("nodes-only"), rules=[WRITE])
-    await grove.add_node("n1")
-    await grove.add_leaf("oak", kubeconfig)
-    async with grove.operating(api):
-        await grove.is_seen("n1")
-        report = await grove.reports("oak", connected="true", synced="true")
+async def test_a_leaf_that_does_not_say_who_it_is_can_be_worked_with(api, leaf, env):
+    kubeconfig = leaf.user(env.name("nodes-only"), rules=[WRITE])
+    await env.add_node("n1")
+    await env.add_leaf("oak", kubeconfig)
+    async with env.operating(api):
+        await env.is_seen("n1")
+        report = await env.reports("oak", connected="true", synced="true")
         assert (report["uid"], report["error"]) == ("", "")
 
 
-async def test_a_missing_right_there_is_reported(api, leaf, grove):
-    kubeconfig = leaf.user(grove.name("blind"), rules=[IDENTIFY])
-    await grove.add_leaf("oak", kubeconfig)
-    async with grove.operating(api):
+async def test_a_missing_right_there_is_reported(api, leaf, env):
+    kubeconfig = leaf.user(env.name("blind"), rules=[IDENTIFY])
+    await env.add_leaf("oak", kubeconfig)
+    async with env.operating(api):
 
         async def is_told():
-            report = await grove.reports("oak", connected="true", synced="false")
+            report = await env.reports("oak", connected="true", synced="false")
             return "cannot watch nodes: forbidden" in report["trouble"]
 
         await until(is_told, "what the watch lacks is reported")
 
 
-async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove):
-    await grove.add_leaf("evil", remote_clusters.exec_kubeconfig(leaf.url))
-    await grove.add_leaf("oak", leaf.kubeconfig)
-    async with grove.operating(api):
-        await grove.reports("evil", connected="false", synced="false")
-        report = await until(lambda: _error(grove, "evil"), "an error is reported")
+async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, env):
+    await env.add_leaf("evil", remote_clusters.exec_kubeconfig(leaf.url))
+    await env.add_leaf("oak", leaf.kubeconfig)
+    async with env.operating(api):
+        await env.reports("evil", connected="false", synced="false")
+        report = await until(lambda: _error(env, "evil"), "an error is reported")
         assert "commands are not allowed in this kubeconfig" in report["error"]
-        await grove.reports("oak", connected="true")
+        await env.reports("oak", connected="true")
 
 
 @pytest.mark.parametrize(
@@ -185,79 +185,79 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove
     ],
     ids=["nobody-there", "bad-authority", "bad-port", "proxy"],
 )
-async def test_the_fault_of_a_kubeconfig_is_reported(api, leaf, grove, change, says):
+async def test_the_fault_of_a_kubeconfig_is_reported(api, leaf, env, change, says):
     config = json.loads(leaf.kubeconfig.read_text())
     config["clusters"][0]["cluster"] |= change
-    await grove.add_leaf("odd", json.dumps(config))
-    async with grove.operating(api):
-        report = await grove.reports("odd", connected="false", synced="false")
+    await env.add_leaf("odd", json.dumps(config))
+    async with env.operating(api):
+        report = await env.reports("odd", connected="false", synced="false")
         if not report["error"]:
-            report = await until(lambda: _error(grove, "odd"), "an error is reported")
+            report = await until(lambda: _error(env, "odd"), "an error is reported")
         assert says in report["error"]
         assert leaf.admin_token not in str(report)
 
 
-async def _error(grove, word):
-    report = (await grove.root.get(CONFIG_MAPS, grove.name(word), "default"))["data"]
+async def _error(env, word):
+    report = (await env.root.get(CONFIG_MAPS, env.name(word), "default"))["data"]
     return report if report["error"] else None
 
 
-async def test_a_leaf_that_reconnects_resumes_where_it_was(api, grove, wire):
-    await grove.add_node("n1")
-    await grove.add_leaf("oak", wire.kubeconfig)
-    async with grove.operating(api) as running:
-        await grove.is_seen("n1")
-        await grove.reports("oak", connected="true")
+async def test_a_leaf_that_reconnects_resumes_where_it_was(api, env, wire):
+    await env.add_node("n1")
+    await env.add_leaf("oak", wire.kubeconfig)
+    async with env.operating(api) as running:
+        await env.is_seen("n1")
+        await env.reports("oak", connected="true")
         wire.add(TruncateEvents(), path="watch=true")
         wire.add(Drop())
-        await grove.add_node("n2")
-        report = await grove.reports("oak", connected="false")
-        assert grove.name("n1") in report["nodes"]
+        await env.add_node("n2")
+        report = await env.reports("oak", connected="false")
+        assert env.name("n1") in report["nodes"]
         assert report["error"]
         checks = running.manager.health().ready
         assert [check() for check in checks.values()] == [""] * len(checks)
         wire.clear()
-        await grove.reports("oak", connected="true", error="")
-        await grove.is_seen("n2")
+        await env.reports("oak", connected="true", error="")
+        await env.is_seen("n2")
 
 
-async def test_a_leaf_that_is_no_longer_named_is_disconnected(api, leaf, grove):
-    await grove.add_node("n1")
-    await grove.add_leaf("oak", leaf.kubeconfig)
-    async with grove.operating(api) as running:
-        await grove.is_seen("n1")
-        await grove.remove_leaf("oak")
+async def test_a_leaf_that_is_no_longer_named_is_disconnected(api, leaf, env):
+    await env.add_node("n1")
+    await env.add_leaf("oak", leaf.kubeconfig)
+    async with env.operating(api) as running:
+        await env.is_seen("n1")
+        await env.remove_leaf("oak")
 
         async def is_gone():
-            return grove.name("oak") not in (await running.metrics.render()).decode()
+            return env.name("oak") not in (await running.metrics.render()).decode()
 
         await until(is_gone, "the leaf is not measured any more")
-        gone = running.manager.controllers[0].view.cluster(grove.name("oak"))
+        gone = running.manager.controllers[0].view.cluster(env.name("oak"))
         assert (gone.all("Node"), gone.is_connected) == ((), False)
 
 
-async def test_a_plan_shows_what_would_be_done_in_a_leaf_and_no_secret(api, leaf, grove):
-    await grove.add_node("n1")
-    await grove.add_leaf("oak", leaf.kubeconfig)
-    capability = remote_clusters.leaves(grove.group)
-    async with dry_planning(grove.root, [capability]) as inspection:
+async def test_a_plan_shows_what_would_be_done_in_a_leaf_and_no_secret(api, leaf, env):
+    await env.add_node("n1")
+    await env.add_leaf("oak", leaf.kubeconfig)
+    capability = remote_clusters.leaves(env.group)
+    async with dry_planning(env.root, [capability]) as inspection:
         [look] = inspection.plans(Limit())
         text = render_plan(look.braked.now)
-        assert f"Patch Node {grove.name('oak')}:{grove.name('n1')}" in text
+        assert f"Patch Node {env.name('oak')}:{env.name('n1')}" in text
         assert inspection.unreachable == []
         wire_form = json.dumps(to_wire(look.braked.now))
-        assert f'"cluster": "{grove.name("oak")}"' in wire_form
+        assert f'"cluster": "{env.name("oak")}"' in wire_form
         assert leaf.admin_token not in text + wire_form
 
 
-async def test_a_plan_says_which_leaf_could_not_be_reached(api, leaf, grove, wire):
-    await grove.add_leaf("oak", leaf.kubeconfig)
-    await grove.add_leaf("silent", wire.kubeconfig)
-    await grove.add_leaf("evil", remote_clusters.exec_kubeconfig(leaf.url))
+async def test_a_plan_says_which_leaf_could_not_be_reached(api, leaf, env, wire):
+    await env.add_leaf("oak", leaf.kubeconfig)
+    await env.add_leaf("silent", wire.kubeconfig)
+    await env.add_leaf("evil", remote_clusters.exec_kubeconfig(leaf.url))
     wire.add(HalfOpen())
-    async with dry_planning(grove.root, [remote_clusters.leaves(grove.group)]) as inspection:
+    async with dry_planning(env.root, [remote_clusters.leaves(env.group)]) as inspection:
         assert len(inspection.plans(Limit())) == 3
         evil, silent = inspection.unreachable
-        assert (evil.cluster, silent.cluster) == (grove.name("evil"), grove.name("silent"))
+        assert (evil.cluster, silent.cluster) == (env.name("evil"), env.name("silent"))
         assert "commands are not allowed" in str(evil)
         assert str(silent).endswith("no answer in 5 s")

@@ -51,13 +51,13 @@ def wired(leaf):
     return FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token)
 
 
-class Yard:
+class Env:
     """The root's nodes of one test, and the loop that keeps their leases; both are removed with the test."""
 
     def __init__(self, api):
         self.root = Client(HttpTransport(load_config(api.kubeconfig)))
         self.clock = QuickClock()
-        self.desk = LeaseLoopHarness()
+        self.harness = LeaseLoopHarness()
         self._prefix = f"leases-{next(_numbers)}"
         self._nodes = []
 
@@ -72,14 +72,14 @@ class Yard:
         return NodeLeaseInput(name, await add_node(self.root, name), True)
 
     def keeping(self, client=None):
-        return self.desk.running(client or self.root, self.clock)
+        return self.harness.running(client or self.root, self.clock)
 
     async def is_in(self, cluster, state):
         async def is_so():
-            return self.desk.state(cluster) is state
+            return self.harness.state(cluster) is state
 
-        await until(is_so, f"{cluster} is {state.value}, not {self.desk.health(cluster)}", PATIENCE)
-        return self.desk.health(cluster)
+        await until(is_so, f"{cluster} is {state.value}, not {self.harness.health(cluster)}", PATIENCE)
+        return self.harness.health(cluster)
 
     async def is_renewed(self, word):
         """Wait until the lease was renewed after now."""
@@ -93,10 +93,10 @@ class Yard:
 
     async def round_is_over(self, cluster):
         """Wait for one more round, whatever its result."""
-        before = self.desk.health(cluster)
+        before = self.harness.health(cluster)
 
         async def is_another():
-            return self.desk.health(cluster) is not before
+            return self.harness.health(cluster) is not before
 
         await until(is_another, f"{cluster} has had another round", PATIENCE)
 
@@ -111,10 +111,10 @@ class Yard:
 
 
 @pytest.fixture
-async def yard(api):
-    yard = Yard(api)
-    yield yard
-    await yard.close()
+async def env(api):
+    env = Env(api)
+    yield env
+    await env.close()
 
 
 def wrong_token(leaf):
@@ -123,140 +123,140 @@ def wrong_token(leaf):
     return json.dumps(config).encode()
 
 
-async def test_leases_are_made_and_renewed_for_a_leaf_that_answers(yard, leaf):
-    node = await yard.add_node("n1")
-    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
-    async with yard.keeping():
-        health = await yard.is_in("oak", State.ALIVE)
+async def test_leases_are_made_and_renewed_for_a_leaf_that_answers(env, leaf):
+    node = await env.add_node("n1")
+    env.harness.put("oak", leaf.kubeconfig.read_bytes(), node)
+    async with env.keeping():
+        health = await env.is_in("oak", State.ALIVE)
         assert (health.failed, health.moved) == ((), ())
-        made = await lease_of(yard.root, node.name)
+        made = await lease_of(env.root, node.name)
         assert made["spec"]["holderIdentity"] == node.name
         assert made["spec"]["leaseDurationSeconds"] == 40
         assert [each["uid"] for each in made["metadata"]["ownerReferences"]] == [node.uid]
-        await yard.is_renewed("n1")
-        await yard.is_renewed("n1")
-        assert yard.desk.marked == ["oak"]
+        await env.is_renewed("n1")
+        await env.is_renewed("n1")
+        assert env.harness.marked == ["oak"]
 
 
-async def test_the_clock_of_a_leaf_is_known(yard, leaf):
-    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), await yard.add_node("n1"))
-    async with yard.keeping():
-        health = await yard.is_in("oak", State.ALIVE)
+async def test_the_clock_of_a_leaf_is_known(env, leaf):
+    env.harness.put("oak", leaf.kubeconfig.read_bytes(), await env.add_node("n1"))
+    async with env.keeping():
+        health = await env.is_in("oak", State.ALIVE)
         # Our own runs ahead here, five seconds in one.
         assert -60.0 < health.skew_seconds < 2.0
         assert health.skew_seconds != 0.0
 
 
-async def test_leaves_that_do_not_answer_well_are_given_up_and_come_back(yard, leaf):
+async def test_leaves_that_do_not_answer_well_are_given_up_and_come_back(env, leaf):
     """Runs all faults concurrently, since each takes several rounds."""
     with ExitStack() as stack:
         wires = {word: stack.enter_context(wired(leaf)) for word in FAULTS}
-        nodes = {word: await yard.add_node(word) for word in FAULTS}
+        nodes = {word: await env.add_node(word) for word in FAULTS}
         for word, wire in wires.items():
-            yard.desk.put(word, wire.kubeconfig.read_bytes(), nodes[word])
-        async with yard.keeping():
+            env.harness.put(word, wire.kubeconfig.read_bytes(), nodes[word])
+        async with env.keeping():
             await asyncio.gather(
-                *(is_given_up_and_comes_back(yard, word, wires[word], fault) for word, fault in FAULTS.items())
+                *(is_given_up_and_comes_back(env, word, wires[word], fault) for word, fault in FAULTS.items())
             )
 
 
-async def is_given_up_and_comes_back(yard, word, wire, fault):
-    node = yard.name(word)
-    await yard.is_in(word, State.ALIVE)
+async def is_given_up_and_comes_back(env, word, wire, fault):
+    node = env.name(word)
+    await env.is_in(word, State.ALIVE)
     wire.add(fault)
-    await yard.is_in(word, State.FAILING)
-    before = await renew_time(yard.root, node)
-    health = await yard.is_in(word, State.UNREACHABLE)
+    await env.is_in(word, State.FAILING)
+    before = await renew_time(env.root, node)
+    health = await env.is_in(word, State.UNREACHABLE)
     assert health.message
     assert health.last_contact < health.since
-    await yard.round_is_over(word)
-    assert await renew_time(yard.root, node) == before
+    await env.round_is_over(word)
+    assert await renew_time(env.root, node) == before
     wire.clear()
-    await yard.is_in(word, State.ALIVE)
-    assert await renew_time(yard.root, node) != before
+    await env.is_in(word, State.ALIVE)
+    assert await renew_time(env.root, node) != before
 
 
-async def test_a_leaf_that_is_restarted_is_taken_up_again(yard, leaf):
-    node = await yard.add_node("n1")
-    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
-    async with yard.keeping():
-        await yard.is_in("oak", State.ALIVE)
+async def test_a_leaf_that_is_restarted_is_taken_up_again(env, leaf):
+    node = await env.add_node("n1")
+    env.harness.put("oak", leaf.kubeconfig.read_bytes(), node)
+    async with env.keeping():
+        await env.is_in("oak", State.ALIVE)
         await asyncio.to_thread(leaf.kill)
         try:
-            await yard.is_in("oak", State.FAILING)
+            await env.is_in("oak", State.FAILING)
         finally:
             await asyncio.to_thread(leaf.restart)
-        await yard.is_in("oak", State.ALIVE)
-        await yard.is_renewed("n1")
+        await env.is_in("oak", State.ALIVE)
+        await env.is_renewed("n1")
 
 
-async def test_a_leaf_that_rejects_us_is_renewed_until_the_credentials_are_right_again(yard, leaf):
-    yard.desk.put("oak", wrong_token(leaf), await yard.add_node("n1"))
-    async with yard.keeping() as loop_harness:
-        health = await yard.is_in("oak", State.REJECTING)
+async def test_a_leaf_that_rejects_us_is_renewed_until_the_credentials_are_right_again(env, leaf):
+    env.harness.put("oak", wrong_token(leaf), await env.add_node("n1"))
+    async with env.keeping() as loop_harness:
+        health = await env.is_in("oak", State.REJECTING)
         assert "returned 401" in health.message
-        await yard.is_renewed("n1")
+        await env.is_renewed("n1")
         loop_harness.change("oak", kubeconfig=leaf.kubeconfig.read_bytes())
-        await yard.is_in("oak", State.ALIVE)
-        await yard.is_renewed("n1")
+        await env.is_in("oak", State.ALIVE)
+        await env.is_renewed("n1")
 
 
-async def test_a_leaf_that_rejects_us_for_too_long_is_given_up(yard, wire):
-    node = await yard.add_node("n1")
-    yard.desk.put("oak", wire.kubeconfig.read_bytes(), node, credential_grace=timedelta(seconds=25))
-    async with yard.keeping():
-        await yard.is_in("oak", State.ALIVE)
+async def test_a_leaf_that_rejects_us_for_too_long_is_given_up(env, wire):
+    node = await env.add_node("n1")
+    env.harness.put("oak", wire.kubeconfig.read_bytes(), node, credential_grace=timedelta(seconds=25))
+    async with env.keeping():
+        await env.is_in("oak", State.ALIVE)
         wire.add(Status(401))
-        await yard.is_in("oak", State.REJECTING)
-        health = await yard.is_in("oak", State.UNREACHABLE)
+        await env.is_in("oak", State.REJECTING)
+        health = await env.is_in("oak", State.UNREACHABLE)
         assert health.is_rejected
-        before = await renew_time(yard.root, node.name)
-        await yard.round_is_over("oak")
-        assert await renew_time(yard.root, node.name) == before
+        before = await renew_time(env.root, node.name)
+        await env.round_is_over("oak")
+        assert await renew_time(env.root, node.name) == before
 
 
-async def test_one_leaf_that_hangs_delays_no_other(yard, leaf, wire):
+async def test_one_leaf_that_hangs_delays_no_other(env, leaf, wire):
     wire.add(HalfOpen())
-    yard.desk.put("oak", wire.kubeconfig.read_bytes(), await yard.add_node("n1"))
-    yard.desk.put("elm", leaf.kubeconfig.read_bytes(), await yard.add_node("n2"))
-    async with yard.keeping():
-        await yard.is_in("oak", State.UNREACHABLE)
-        await yard.is_renewed("n2")
-        assert yard.desk.state("elm") is State.ALIVE
-        assert await lease_of(yard.root, yard.name("n1")) is None
+    env.harness.put("oak", wire.kubeconfig.read_bytes(), await env.add_node("n1"))
+    env.harness.put("elm", leaf.kubeconfig.read_bytes(), await env.add_node("n2"))
+    async with env.keeping():
+        await env.is_in("oak", State.UNREACHABLE)
+        await env.is_renewed("n2")
+        assert env.harness.state("elm") is State.ALIVE
+        assert await lease_of(env.root, env.name("n1")) is None
 
 
-async def test_a_kubeconfig_that_would_run_a_program_is_refused(yard, leaf):
-    yard.desk.put("evil", exec_kubeconfig(leaf.url).encode(), await yard.add_node("n1"))
-    async with yard.keeping():
-        health = await yard.is_in("evil", State.UNREACHABLE)
+async def test_a_kubeconfig_that_would_run_a_program_is_refused(env, leaf):
+    env.harness.put("evil", exec_kubeconfig(leaf.url).encode(), await env.add_node("n1"))
+    async with env.keeping():
+        health = await env.is_in("evil", State.UNREACHABLE)
         assert "commands are not allowed in this kubeconfig" in health.message
 
 
-async def test_a_recreated_node_gets_its_lease_back(yard, leaf):
-    node = await yard.add_node("n1")
-    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
-    async with yard.keeping() as loop_harness:
-        await yard.is_in("oak", State.ALIVE)
-        await yard.root.delete(NODES, node.name)
-        again = await yard.add_node("n1")
+async def test_a_recreated_node_gets_its_lease_back(env, leaf):
+    node = await env.add_node("n1")
+    env.harness.put("oak", leaf.kubeconfig.read_bytes(), node)
+    async with env.keeping() as loop_harness:
+        await env.is_in("oak", State.ALIVE)
+        await env.root.delete(NODES, node.name)
+        again = await env.add_node("n1")
         loop_harness.change("oak", nodes=(again,))
 
         async def is_owned():
-            found = await lease_of(yard.root, node.name)
+            found = await lease_of(env.root, node.name)
             return found and [each["uid"] for each in found["metadata"]["ownerReferences"]] == [again.uid]
 
         await until(is_owned, "the lease belongs to the new node", PATIENCE)
-        await yard.is_renewed("n1")
+        await env.is_renewed("n1")
 
 
-async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, leaf):
-    first, second = await yard.add_node("n1"), await yard.add_node("n2")
+async def test_a_lease_that_may_not_be_written_concerns_itself_alone(env, api, leaf):
+    first, second = await env.add_node("n1"), await env.add_node("n2")
     one = {**ALL_LEASES, "verbs": ["patch"], "resourceNames": [first.name]}
-    narrow = api.user(yard.name("narrow"), rules=[ALL_LEASES, one])
-    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), first, second)
+    narrow = api.user(env.name("narrow"), rules=[ALL_LEASES, one])
+    env.harness.put("oak", leaf.kubeconfig.read_bytes(), first, second)
     client = Client(HttpTransport(load_config(narrow)))
-    async with yard.keeping(client) as loop_harness:
+    async with env.keeping(client) as loop_harness:
 
         async def is_told():
             found = loop_harness.health("oak")
@@ -265,24 +265,24 @@ async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, 
         failed = await until(is_told, "the failure is told", PATIENCE)
         assert list(failed) == [second.name]
         assert 'cannot patch resource "leases"' in failed[second.name]
-        await yard.is_renewed("n1")
+        await env.is_renewed("n1")
     await client.close()
 
 
-async def test_another_process_that_renews_a_lease_is_detected(yard, leaf):
-    node = await yard.add_node("n1")
-    yard.desk.put("oak", leaf.kubeconfig.read_bytes(), node)
-    async with yard.keeping() as loop_harness:
-        await yard.is_in("oak", State.ALIVE)
+async def test_another_process_that_renews_a_lease_is_detected(env, leaf):
+    node = await env.add_node("n1")
+    env.harness.put("oak", leaf.kubeconfig.read_bytes(), node)
+    async with env.keeping() as loop_harness:
+        await env.is_in("oak", State.ALIVE)
 
         async def is_moved():
             moment = f"2026-01-01T00:00:00.{next(_numbers):06d}Z"
-            await yard.root.patch(LEASES, node.name, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
+            await env.root.patch(LEASES, node.name, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
             return loop_harness.health("oak").moved == (node.name,)
 
         await until(is_moved, "the other is noticed", PATIENCE)
         loop_harness.gate.is_open = False
-        await yard.round_is_over("oak")
-        left = await renew_time(yard.root, node.name)
-        await yard.round_is_over("oak")
-        assert await renew_time(yard.root, node.name) == left
+        await env.round_is_over("oak")
+        left = await renew_time(env.root, node.name)
+        await env.round_is_over("oak")
+        assert await renew_time(env.root, node.name) == left

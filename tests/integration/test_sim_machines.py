@@ -36,7 +36,7 @@ PROVIDERS = {
 }
 
 
-class Yard:
+class Env:
     """A server, a world with a cluster `c`, and a clock to move."""
 
     def __init__(self, clock, client, world):
@@ -111,7 +111,7 @@ def _versioned(made):
 
 
 @asynccontextmanager
-async def yards():
+async def envs():
     clock = VirtualClock()
     server = Server(clock, seed=1, plugins=[MachineDeploymentDefaults()])
     await server.start()
@@ -122,7 +122,7 @@ async def yards():
         async with World(
             client, clock, 1, stages=("nodes", "pods", "providers", "machines"), environment=environment
         ) as world:
-            yield Yard(clock, client, world)
+            yield Env(clock, client, world)
             assert world.errors == []
     finally:
         await server.stop()
@@ -139,132 +139,132 @@ class SteppingClock:
 
 
 @pytest.fixture
-async def yard():
-    async with yards() as yard:
-        yield yard
+async def env():
+    async with envs() as env:
+        yield env
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_machines_of_every_provider_become_nodes(yard, provider):
-    await yard.cluster(provider)
-    await yard.pool(2, provider)
-    status = await yard.status()
+async def test_machines_of_every_provider_become_nodes(env, provider):
+    await env.cluster(provider)
+    await env.pool(2, provider)
+    status = await env.status()
     assert [status[key] for key in ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")] == [2] * 4
-    assert set(await yard.workers()) <= await yard.names(NODES)
+    assert set(await env.workers()) <= await env.names(NODES)
 
 
-async def test_the_secret_leads_to_the_configured_server(yard):
-    await yard.cluster()
-    secret = await yard.client.get(SECRETS, "c-kubeconfig", SPACE)
+async def test_the_secret_leads_to_the_configured_server(env):
+    await env.cluster()
+    secret = await env.client.get(SECRETS, "c-kubeconfig", SPACE)
     assert json.loads(base64.b64decode(secret["data"]["value"])) == KUBECONFIG
-    cluster = await yard.client.get(CLUSTERS, "c", SPACE)
+    cluster = await env.client.get(CLUSTERS, "c", SPACE)
     assert cluster["spec"]["controlPlaneEndpoint"] == {"host": "10.0.0.9", "port": 7443}
 
 
-async def test_a_control_plane_of_three_is_complete_and_upgraded_without_falling_below(yard):
-    await yard.cluster(replicas=3)
-    assert (await yard.client.get(PLANES, "cp", SPACE))["status"]["readyReplicas"] == 3
-    await yard.client.patch(PLANES, "cp", {"spec": {"version": "v1.36.0"}}, SPACE)
+async def test_a_control_plane_of_three_is_complete_and_upgraded_without_falling_below(env):
+    await env.cluster(replicas=3)
+    assert (await env.client.get(PLANES, "cp", SPACE))["status"]["readyReplicas"] == 3
+    await env.client.patch(PLANES, "cp", {"spec": {"version": "v1.36.0"}}, SPACE)
     ready = set()
     for _ in range(240):
-        await yard.clock.advance(0.25)
-        ready.add((await yard.client.get(PLANES, "cp", SPACE))["status"]["readyReplicas"])
-    status = (await yard.client.get(PLANES, "cp", SPACE))["status"]
+        await env.clock.advance(0.25)
+        ready.add((await env.client.get(PLANES, "cp", SPACE))["status"]["readyReplicas"])
+    status = (await env.client.get(PLANES, "cp", SPACE))["status"]
     assert (status["version"], status["replicas"], min(ready)) == ("v1.36.0", 3, 3)
 
 
-async def test_a_machine_counts_as_available_only_after_its_time(yard):
-    await yard.cluster()
-    await yard.pool(1, spec={"minReadySeconds": 120})
-    status = await yard.status()
+async def test_a_machine_counts_as_available_only_after_its_time(env):
+    await env.cluster()
+    await env.pool(1, spec={"minReadySeconds": 120})
+    status = await env.status()
     assert (status["readyReplicas"], status["availableReplicas"], status["phase"]) == (1, 0, "Running")
-    await yard.clock.advance(121)
-    assert (await yard.status())["availableReplicas"] == 1
+    await env.clock.advance(121)
+    assert (await env.status())["availableReplicas"] == 1
 
 
-async def test_a_blocked_drain_is_given_up_at_the_look_after_its_timeout(yard):
-    await yard.cluster()
-    await yard.pool(1, deletion={"nodeDrainTimeoutSeconds": 30})
-    (name,) = await yard.workers()
-    await yard.pod("kept", name, has_budget=True)
-    await yard.client.delete(DEPLOYMENTS, "c-pool-p", SPACE)
-    await yard.clock.advance(35)
-    (machine,) = (await yard.workers()).values()
+async def test_a_blocked_drain_is_given_up_at_the_look_after_its_timeout(env):
+    await env.cluster()
+    await env.pool(1, deletion={"nodeDrainTimeoutSeconds": 30})
+    (name,) = await env.workers()
+    await env.pod("kept", name, has_budget=True)
+    await env.client.delete(DEPLOYMENTS, "c-pool-p", SPACE)
+    await env.clock.advance(35)
+    (machine,) = (await env.workers()).values()
     (told,) = (one for one in machine["status"]["conditions"] if one["type"] == "Deleting")
     assert told["reason"] == "DrainingNode"
     assert "* Pod default/kept: cannot evict pod as it would violate" in told["message"]
-    await yard.clock.advance(10)
-    assert await yard.workers() == {}
-    assert not await yard.is_there(NODES, name)
-    assert (await yard.client.get(PODS, "kept", "default"))["metadata"].get("deletionTimestamp") is None
+    await env.clock.advance(10)
+    assert await env.workers() == {}
+    assert not await env.is_there(NODES, name)
+    assert (await env.client.get(PODS, "kept", "default"))["metadata"].get("deletionTimestamp") is None
 
 
-async def test_a_blocked_drain_without_timeout_goes_on_for_ever_and_gets_no_replacement(yard):
-    await yard.cluster()
-    await yard.pool(1)
-    (name,) = await yard.workers()
-    await yard.pod("kept", name, has_budget=True)
-    await yard.client.delete(MACHINES, name, SPACE)
-    await yard.clock.advance(3600)
-    assert set(await yard.workers()) == {name}
-    assert ((await yard.status())["replicas"], (await yard.status())["readyReplicas"]) == (1, 0)
-    await yard.client.delete(BUDGETS, "kept", "default")
-    await yard.clock.advance(60)
-    assert name not in await yard.workers()
-    assert (await yard.status())["readyReplicas"] == 1
+async def test_a_blocked_drain_without_timeout_goes_on_for_ever_and_gets_no_replacement(env):
+    await env.cluster()
+    await env.pool(1)
+    (name,) = await env.workers()
+    await env.pod("kept", name, has_budget=True)
+    await env.client.delete(MACHINES, name, SPACE)
+    await env.clock.advance(3600)
+    assert set(await env.workers()) == {name}
+    assert ((await env.status())["replicas"], (await env.status())["readyReplicas"]) == (1, 0)
+    await env.client.delete(BUDGETS, "kept", "default")
+    await env.clock.advance(60)
+    assert name not in await env.workers()
+    assert (await env.status())["readyReplicas"] == 1
 
 
 @pytest.mark.parametrize("hook", ["pre-drain", "pre-terminate"])
-async def test_a_hook_is_waited_for(yard, hook):
-    await yard.cluster()
-    await yard.pool(1)
-    (name,) = await yard.workers()
+async def test_a_hook_is_waited_for(env, hook):
+    await env.cluster()
+    await env.pool(1)
+    (name,) = await env.workers()
     key = f"{hook}.delete.hook.machine.cluster.x-k8s.io/mine"
-    await yard.client.patch(MACHINES, name, {"metadata": {"annotations": {key: ""}}}, SPACE)
-    await yard.client.delete(DEPLOYMENTS, "c-pool-p", SPACE)
-    await yard.clock.advance(300)
-    assert await yard.is_there(NODES, name)
-    await yard.client.patch(MACHINES, name, {"metadata": {"annotations": {key: None}}}, SPACE)
-    await yard.clock.advance(5)
-    assert await yard.workers() == {}
-    assert not await yard.is_there(NODES, name)
+    await env.client.patch(MACHINES, name, {"metadata": {"annotations": {key: ""}}}, SPACE)
+    await env.client.delete(DEPLOYMENTS, "c-pool-p", SPACE)
+    await env.clock.advance(300)
+    assert await env.is_there(NODES, name)
+    await env.client.patch(MACHINES, name, {"metadata": {"annotations": {key: None}}}, SPACE)
+    await env.clock.advance(5)
+    assert await env.workers() == {}
+    assert not await env.is_there(NODES, name)
 
 
-async def test_a_machine_marked_for_deletion_is_the_one_that_goes(yard):
-    await yard.cluster()
-    await yard.pool(3)
-    chosen = sorted(await yard.workers())[0]
+async def test_a_machine_marked_for_deletion_is_the_one_that_goes(env):
+    await env.cluster()
+    await env.pool(3)
+    chosen = sorted(await env.workers())[0]
     mark = {"metadata": {"annotations": {"cluster.x-k8s.io/delete-machine": ""}}}
-    await yard.client.patch(MACHINES, chosen, mark, SPACE)
-    await yard.client.patch(DEPLOYMENTS, "c-pool-p", {"spec": {"replicas": 2}}, SPACE)
-    await yard.clock.advance(30)
-    left = await yard.workers()
+    await env.client.patch(MACHINES, chosen, mark, SPACE)
+    await env.client.patch(DEPLOYMENTS, "c-pool-p", {"spec": {"replicas": 2}}, SPACE)
+    await env.clock.advance(30)
+    left = await env.workers()
     assert len(left) == 2
     assert chosen not in left
 
 
-async def test_the_end_of_a_cluster_drains_nothing_and_leaves_nothing_but_nodes(yard):
-    await yard.cluster()
-    await yard.pool(2)
-    name, _ = await yard.workers()
-    await yard.pod("kept", name, has_budget=True)
-    await yard.client.delete(CLUSTERS, "c", SPACE)
-    await yard.clock.advance(30)
+async def test_the_end_of_a_cluster_drains_nothing_and_leaves_nothing_but_nodes(env):
+    await env.cluster()
+    await env.pool(2)
+    name, _ = await env.workers()
+    await env.pod("kept", name, has_budget=True)
+    await env.client.delete(CLUSTERS, "c", SPACE)
+    await env.clock.advance(30)
     for resource in (CLUSTERS, DEPLOYMENTS, SETS, MACHINES, PLANES, CONFIGS):
-        assert await yard.names(resource, SPACE) == set()
-    assert await yard.is_there(NODES, name)
-    assert (await yard.client.get(PODS, "kept", "default"))["metadata"].get("deletionTimestamp") is None
+        assert await env.names(resource, SPACE) == set()
+    assert await env.is_there(NODES, name)
+    assert (await env.client.get(PODS, "kept", "default"))["metadata"].get("deletionTimestamp") is None
 
 
-async def test_a_rollout_keeps_within_surge_and_availability_all_the_way(yard):
-    await yard.cluster()
-    await yard.pool(4)
+async def test_a_rollout_keeps_within_surge_and_availability_all_the_way(env):
+    await env.cluster()
+    await env.pool(4)
     patch = {"spec": {"template": {"spec": {"version": "v1.35.1"}}}}
-    await yard.client.patch(DEPLOYMENTS, "c-pool-p", patch, SPACE)
+    await env.client.patch(DEPLOYMENTS, "c-pool-p", patch, SPACE)
     seen = []
     for _ in range(400):
-        await yard.clock.advance(0.1)
-        machines = (await yard.workers()).values()
+        await env.clock.advance(0.1)
+        machines = (await env.workers()).values()
         available = sum(
             one["type"] == "Available" and one["status"] == "True"
             for machine in machines
@@ -273,27 +273,27 @@ async def test_a_rollout_keeps_within_surge_and_availability_all_the_way(yard):
         seen.append((len(machines), available))
     assert max(count for count, _ in seen) == 5
     assert min(available for _, available in seen) == 4
-    assert {one["spec"]["version"] for one in (await yard.workers()).values()} == {"v1.35.1"}
-    assert len(await yard.names(SETS, SPACE)) == 1
+    assert {one["spec"]["version"] for one in (await env.workers()).values()} == {"v1.35.1"}
+    assert len(await env.names(SETS, SPACE)) == 1
 
 
-async def test_each_machine_costs_the_same_however_many_there_are(yard, monkeypatch):
-    await yard.cluster()
-    await yard.pool(0)
+async def test_each_machine_costs_the_same_however_many_there_are(env, monkeypatch):
+    await env.cluster()
+    await env.pool(0)
     asked = []
-    send = yard.client.transport.send
+    send = env.client.transport.send
 
     async def counted(request):
         asked.append((request.method, request.path))
         return await send(request)
 
-    monkeypatch.setattr(yard.client.transport, "send", counted)
+    monkeypatch.setattr(env.client.transport, "send", counted)
 
     async def cost(replicas, more):
         asked.clear()
-        await yard.client.patch(DEPLOYMENTS, "c-pool-p", {"spec": {"replicas": replicas}}, SPACE)
-        await yard.clock.advance(8)
-        assert (await yard.status())["availableReplicas"] == replicas
+        await env.client.patch(DEPLOYMENTS, "c-pool-p", {"spec": {"replicas": replicas}}, SPACE)
+        await env.clock.advance(8)
+        assert (await env.status())["availableReplicas"] == replicas
         return len([one for one in asked if "/leases/" not in one[1]]) / more
 
     few, many = await cost(10, 10), await cost(150, 140)

@@ -82,7 +82,7 @@ KUBELET_RULE = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["create", "
 @pytest.fixture
 def kubelet(api, http):
     """The name of a node and the impersonation headers of its kubelet."""
-    name = "yard-kubelet"
+    name = "env-kubelet"
     user = f"system:node:{name}"
     grant(api.rest, user, [KUBELET_RULE], None)
     yield name, {"Impersonate-User": user, "Impersonate-Group": "system:nodes"}

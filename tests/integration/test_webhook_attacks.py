@@ -54,7 +54,7 @@ class Attacked:
 
     def __init__(self, api, affinity):
         self.api = api
-        self.estate = affinity
+        self.affinity = affinity
         self.ports = {name: free_port() for name in ("health", "metrics", "webhook")}
         self._process = None
 
@@ -71,9 +71,9 @@ class Attacked:
 
     def prepare(self):
         """Wait until the API server asks about pods of the tenant."""
-        zone = self.estate.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
+        zone = self.affinity.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
         allowed = {"defaultAffinityClass": zone, "allowedAffinityClasses": [zone], "unownedPods": "RequireAllowed"}
-        self.namespace = self.estate.tenant(unique("attacked"), **allowed)
+        self.namespace = self.affinity.tenant(unique("attacked"), **allowed)
         until(lambda: self.post(is_fitting=False).status == 403, "a pod outside the class is refused")
         until(lambda: self.page("/readyz")[0] == 200, "the operator is ready")
         entries = self.api.rest.get(f"{VALIDATING}/{WEBHOOKS}")["webhooks"]
@@ -85,7 +85,7 @@ class Attacked:
     def post(self, *, is_fitting, owners=()):
         """The answer of the API server to a pod in the class or outside of it."""
         spec = {"nodeSelector": {ZONE: "here"}} if is_fitting else {}
-        return self.estate.post(pod_body(self.namespace, unique("pod"), list(owners), **spec))
+        return self.affinity.post(pod_body(self.namespace, unique("pod"), list(owners), **spec))
 
     def page(self, path, name="health"):
         try:

@@ -130,7 +130,7 @@ ACME, BETA = "tenant-acme", "tenant-beta"
 
 
 @st.composite
-def estates(draw: Any) -> AffinityView:
+def affinity_views(draw: Any) -> AffinityView:
     """Classes of which some match nodes, a tenant that allows some of them, and applications that name any."""
     bodies: list[Object] = [
         class_body(name, nodeSelector=draw(st.sampled_from([{ZONE: name}, {ZONE: "nowhere"}, {"not a key": "x"}])))
@@ -259,7 +259,7 @@ def test_a_running_cluster_and_its_pools_are_explained_as_its_status_says(world:
 
 
 @settings(deadline=None)
-@given(estates())
+@given(affinity_views())
 def test_classes_definitions_and_applications_are_explained_as_their_conditions_say(view: Any) -> None:
     check_all(AFFINITY, view)
 

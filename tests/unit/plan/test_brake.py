@@ -138,8 +138,8 @@ def test_what_is_granted_is_not_counted_nor_held_again():
 
 
 def test_an_approval_of_a_group_is_for_what_is_left_of_it_and_for_no_other():
-    def steps(undertaking, *names):
-        return [disruptive(name, approval_group=undertaking) for name in names]
+    def steps(group, *names):
+        return [disruptive(name, approval_group=group) for name in names]
 
     first = brake(plan(*steps("u", "n1", "n2", "n3", "n4")), SMALL, managed=4).held
     assert brake(plan(*steps("u", "n5", "n6", "n7")), SMALL, managed=4, approved=[first.id]).held is None

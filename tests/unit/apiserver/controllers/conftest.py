@@ -16,7 +16,7 @@ Object = dict[str, Any]
 MERGE = "application/merge-patch+json"
 
 
-class Yard:
+class Env:
     """One cluster: makes objects with sensible defaults, and reads them back."""
 
     def __init__(self, server: Server, clock: VirtualClock) -> None:
@@ -175,20 +175,20 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-async def idle_yard(clock):
+async def idle_env(clock):
     """A cluster without controllers."""
     server = Server(clock, seed=1)
     await server.start(controllers=())
-    yield Yard(server, clock)
+    yield Env(server, clock)
     await server.stop()
 
 
 @pytest.fixture
-async def yard(clock):
+async def env(clock):
     """A cluster with all controllers."""
     server = Server(clock, seed=1)
     await server.start()
-    made = Yard(server, clock)
+    made = Env(server, clock)
     await made.settle()
     yield made
     await server.stop()

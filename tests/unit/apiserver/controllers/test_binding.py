@@ -13,8 +13,8 @@ def binding(name="a", node="n1", kind="", **metadata):
     return {"metadata": {"name": name, **metadata}, "target": target}
 
 
-async def bind(yard, body, pod="a", query=""):
-    return await yard.call("POST", f"{NAMESPACE}/pods/{pod}/binding{query}", body)
+async def bind(env, body, pod="a", query=""):
+    return await env.call("POST", f"{NAMESPACE}/pods/{pod}/binding{query}", body)
 
 
 async def refusal(awaitable):
@@ -23,42 +23,42 @@ async def refusal(awaitable):
     return refused.value
 
 
-async def test_a_pod_is_given_its_node(yard):
-    await yard.pod("a")
-    assert await bind(yard, binding(kind="Node")) == SUCCESS
-    pod = await yard.get(f"{NAMESPACE}/pods/a")
+async def test_a_pod_is_given_its_node(env):
+    await env.pod("a")
+    assert await bind(env, binding(kind="Node")) == SUCCESS
+    pod = await env.get(f"{NAMESPACE}/pods/a")
     assert pod["spec"]["nodeName"] == "n1"
     assert pod["status"]["conditions"] == [
-        {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": yard.moment()}
+        {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": env.moment()}
     ]
 
 
-async def test_a_bound_pod_is_found_by_its_node(yard):
-    await yard.pod("a")
-    await bind(yard, binding())
-    found = await yard.get(f"{NAMESPACE}/pods?fieldSelector=spec.nodeName%3Dn1")
+async def test_a_bound_pod_is_found_by_its_node(env):
+    await env.pod("a")
+    await bind(env, binding())
+    found = await env.get(f"{NAMESPACE}/pods?fieldSelector=spec.nodeName%3Dn1")
     assert [pod["metadata"]["name"] for pod in found["items"]] == ["a"]
 
 
-async def test_labels_and_annotations_of_the_binding_go_to_the_pod(yard):
-    await yard.pod("a", labels={"app": "web", "zone": "old"})
-    await bind(yard, binding(labels={"zone": "new"}, annotations={"note": "hello"}))
-    metadata = (await yard.get(f"{NAMESPACE}/pods/a"))["metadata"]
+async def test_labels_and_annotations_of_the_binding_go_to_the_pod(env):
+    await env.pod("a", labels={"app": "web", "zone": "old"})
+    await bind(env, binding(labels={"zone": "new"}, annotations={"note": "hello"}))
+    metadata = (await env.get(f"{NAMESPACE}/pods/a"))["metadata"]
     assert metadata["labels"] == {"app": "web", "zone": "new"}
     assert metadata["annotations"] == {"note": "hello"}
 
 
-async def test_the_old_way_of_binding_still_works(yard):
-    await yard.pod("a")
-    assert await yard.call("POST", f"{NAMESPACE}/bindings", binding()) == SUCCESS
-    error = await refusal(yard.call("POST", f"{NAMESPACE}/bindings", binding(name="")))
+async def test_the_old_way_of_binding_still_works(env):
+    await env.pod("a")
+    assert await env.call("POST", f"{NAMESPACE}/bindings", binding()) == SUCCESS
+    error = await refusal(env.call("POST", f"{NAMESPACE}/bindings", binding(name="")))
     assert (error.code, error.message) == (400, "Name parameter required.")
 
 
-async def test_a_pod_is_bound_once(yard):
-    await yard.pod("a")
-    await bind(yard, binding())
-    error = await refusal(bind(yard, binding(node="n2")))
+async def test_a_pod_is_bound_once(env):
+    await env.pod("a")
+    await bind(env, binding())
+    error = await refusal(bind(env, binding(node="n2")))
     assert error.code == 409
     assert error.message == (
         'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"'
@@ -66,20 +66,20 @@ async def test_a_pod_is_bound_once(yard):
     assert error.details == {"name": "a", "kind": "pods/binding"}
 
 
-async def test_a_pod_with_gates_or_on_its_way_out_is_not_bound(yard):
-    await yard.pod("a", spec={"schedulingGates": [{"name": "example.com/wait"}]})
-    error = await refusal(bind(yard, binding()))
+async def test_a_pod_with_gates_or_on_its_way_out_is_not_bound(env):
+    await env.pod("a", spec={"schedulingGates": [{"name": "example.com/wait"}]})
+    error = await refusal(bind(env, binding()))
     assert error.message.endswith('"a": pod a has non-empty .spec.schedulingGates')
-    await yard.pod("b", finalizers=["example.com/held"])
-    await yard.delete(f"{NAMESPACE}/pods/b")
-    error = await refusal(bind(yard, binding("b"), "b"))
+    await env.pod("b", finalizers=["example.com/held"])
+    await env.delete(f"{NAMESPACE}/pods/b")
+    error = await refusal(bind(env, binding("b"), "b"))
     assert error.message.endswith('"b": pod b is being deleted, cannot be assigned to a host')
 
 
-async def test_a_dry_run_binds_nothing(yard):
-    await yard.pod("a")
-    assert await bind(yard, binding(), query="?dryRun=All") == SUCCESS
-    assert "nodeName" not in (await yard.get(f"{NAMESPACE}/pods/a"))["spec"]
+async def test_a_dry_run_binds_nothing(env):
+    await env.pod("a")
+    assert await bind(env, binding(), query="?dryRun=All") == SUCCESS
+    assert "nodeName" not in (await env.get(f"{NAMESPACE}/pods/a"))["spec"]
 
 
 @pytest.mark.parametrize(
@@ -95,26 +95,26 @@ async def test_a_dry_run_binds_nothing(yard):
         ),
     ],
 )
-async def test_a_binding_that_makes_no_sense_is_refused(yard, body, code, message):
-    await yard.pod("a")
-    error = await refusal(bind(yard, body))
+async def test_a_binding_that_makes_no_sense_is_refused(env, body, code, message):
+    await env.pod("a")
+    error = await refusal(bind(env, body))
     assert (error.code, error.message) == (code, message)
 
 
-async def test_a_pod_that_is_not_there_is_not_found(yard):
-    error = await refusal(bind(yard, binding("nobody"), "nobody"))
+async def test_a_pod_that_is_not_there_is_not_found(env):
+    error = await refusal(bind(env, binding("nobody"), "nobody"))
     assert (error.code, error.message) == (404, 'pods "nobody" not found')
 
 
-async def test_uid_and_revision_of_the_binding_are_preconditions(yard):
-    metadata = (await yard.pod("a"))["metadata"]
+async def test_uid_and_revision_of_the_binding_are_preconditions(env):
+    metadata = (await env.pod("a"))["metadata"]
     prefix = (
         'Operation cannot be fulfilled on pods "a": StorageError: invalid object, Code: 4, Key: '
         "/registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
     )
-    error = await refusal(bind(yard, binding(uid="x")))
+    error = await refusal(bind(env, binding(uid="x")))
     assert error.message == f"{prefix}UID in precondition: x, UID in object meta: {metadata['uid']}"
-    error = await refusal(bind(yard, binding(resourceVersion="3")))
+    error = await refusal(bind(env, binding(resourceVersion="3")))
     revision = metadata["resourceVersion"]
     assert error.message == (f"{prefix}ResourceVersion in precondition: 3, ResourceVersion in object meta: {revision}")
-    assert await bind(yard, binding(uid=metadata["uid"], resourceVersion=revision)) == SUCCESS
+    assert await bind(env, binding(uid=metadata["uid"], resourceVersion=revision)) == SUCCESS

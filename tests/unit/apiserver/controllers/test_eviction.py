@@ -18,25 +18,25 @@ async def refusal(awaitable):
     return refused.value
 
 
-async def web(yard, *names, ready=True, phase="Running", **metadata):
+async def web(env, *names, ready=True, phase="Running", **metadata):
     for name in names:
-        await yard.pod(name, node="n1", ready=ready, phase=phase, labels=WEB, **metadata)
+        await env.pod(name, node="n1", ready=ready, phase=phase, labels=WEB, **metadata)
 
 
-async def budget(yard, name="web", **spec):
-    await yard.budget(name, WEB, **(spec or {"minAvailable": 1}))
-    await yard.settle()
+async def budget(env, name="web", **spec):
+    await env.budget(name, WEB, **(spec or {"minAvailable": 1}))
+    await env.settle()
 
 
-async def budget_status(yard, name="web"):
-    return (await yard.get(f"{BUDGETS}/{name}"))["status"]
+async def budget_status(env, name="web"):
+    return (await env.get(f"{BUDGETS}/{name}"))["status"]
 
 
-async def test_a_pod_without_a_budget_is_deleted_with_the_reason_in_its_status(yard):
-    await web(yard, "a")
-    assert await yard.evict("a") == SUCCESS
-    pod = await yard.get(f"{PODS}/a")
-    assert pod["metadata"]["deletionTimestamp"] == yard.moment(30)
+async def test_a_pod_without_a_budget_is_deleted_with_the_reason_in_its_status(env):
+    await web(env, "a")
+    assert await env.evict("a") == SUCCESS
+    pod = await env.get(f"{PODS}/a")
+    assert pod["metadata"]["deletionTimestamp"] == env.moment(30)
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 30
     assert pod["status"]["conditions"][-1] == {
         "type": "DisruptionTarget",
@@ -44,50 +44,50 @@ async def test_a_pod_without_a_budget_is_deleted_with_the_reason_in_its_status(y
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
         "lastProbeTime": None,
-        "lastTransitionTime": yard.moment(),
+        "lastTransitionTime": env.moment(),
     }
 
 
-async def test_the_grace_period_of_the_eviction_counts(yard):
-    await web(yard, "a")
-    await yard.evict("a", gracePeriodSeconds=5)
-    assert (await yard.get(f"{PODS}/a"))["metadata"]["deletionTimestamp"] == yard.moment(5)
+async def test_the_grace_period_of_the_eviction_counts(env):
+    await web(env, "a")
+    await env.evict("a", gracePeriodSeconds=5)
+    assert (await env.get(f"{PODS}/a"))["metadata"]["deletionTimestamp"] == env.moment(5)
 
 
-async def test_an_eviction_uses_up_the_budget(idle_yard):
-    yard = idle_yard
-    await yard.server.controllers.start(["disruption-controller"])
-    await web(yard, "a", "b", "c")
-    await budget(yard, minAvailable=1)
-    await yard.server.controllers.stop()
-    await yard.evict("a")
-    status = await budget_status(yard)
+async def test_an_eviction_uses_up_the_budget(idle_env):
+    env = idle_env
+    await env.server.controllers.start(["disruption-controller"])
+    await web(env, "a", "b", "c")
+    await budget(env, minAvailable=1)
+    await env.server.controllers.stop()
+    await env.evict("a")
+    status = await budget_status(env)
     assert status["disruptionsAllowed"] == 1
-    assert status["disruptedPods"] == {"a": yard.moment()}
+    assert status["disruptedPods"] == {"a": env.moment()}
     assert status["conditions"][0]["reason"] == "SufficientPods"
-    await yard.evict("b")
-    status = await budget_status(yard)
+    await env.evict("b")
+    status = await budget_status(env)
     assert status["disruptionsAllowed"] == 0
     assert list(status["disruptedPods"]) == ["a", "b"]
     assert status["conditions"][0]["reason"] == "InsufficientPods"
-    error = await refusal(yard.evict("c"))
+    error = await refusal(env.evict("c"))
     assert error.code == 429
 
 
-async def test_the_controller_completes_what_the_eviction_began(yard):
-    await web(yard, "a", "b")
-    await budget(yard)
-    await yard.evict("a")
-    await yard.settle()
-    status = await budget_status(yard)
+async def test_the_controller_completes_what_the_eviction_began(env):
+    await web(env, "a", "b")
+    await budget(env)
+    await env.evict("a")
+    await env.settle()
+    status = await budget_status(env)
     assert "disruptedPods" not in status
     assert (status["currentHealthy"], status["disruptionsAllowed"]) == (1, 0)
 
 
-async def test_a_budget_that_is_used_up_refuses_with_429(yard):
-    await web(yard, "a")
-    await budget(yard)
-    error = await refusal(yard.evict("a"))
+async def test_a_budget_that_is_used_up_refuses_with_429(env):
+    await web(env, "a")
+    await budget(env)
+    error = await refusal(env.evict("a"))
     assert error.status() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -106,13 +106,13 @@ async def test_a_budget_that_is_used_up_refuses_with_429(yard):
         "code": 429,
     }
     assert error.headers == []
-    assert "deletionTimestamp" not in (await yard.get(f"{PODS}/a"))["metadata"]
+    assert "deletionTimestamp" not in (await env.get(f"{PODS}/a"))["metadata"]
 
 
-async def test_a_budget_not_yet_counted_asks_to_come_back_in_ten_seconds(idle_yard):
-    await web(idle_yard, "a")
-    await budget(idle_yard)
-    error = await refusal(idle_yard.evict("a"))
+async def test_a_budget_not_yet_counted_asks_to_come_back_in_ten_seconds(idle_env):
+    await web(idle_env, "a")
+    await budget(idle_env)
+    error = await refusal(idle_env.evict("a"))
     assert error.code == 429
     assert error.details == {
         "causes": [
@@ -126,12 +126,12 @@ async def test_a_budget_not_yet_counted_asks_to_come_back_in_ten_seconds(idle_ya
     assert ("Retry-After", "10") in error.headers
 
 
-async def test_two_budgets_for_one_pod_are_an_error_of_the_server(yard):
-    await web(yard, "a", "b", "c")
-    await budget(yard, "one")
-    await budget(yard, "two")
+async def test_two_budgets_for_one_pod_are_an_error_of_the_server(env):
+    await web(env, "a", "b", "c")
+    await budget(env, "one")
+    await budget(env, "two")
     for query in ("", "?dryRun=All"):
-        error = await refusal(yard.evict("a", query=query))
+        error = await refusal(env.evict("a", query=query))
         assert error.status() == {
             "kind": "Status",
             "apiVersion": "v1",
@@ -143,49 +143,49 @@ async def test_two_budgets_for_one_pod_are_an_error_of_the_server(yard):
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_a_finished_pod_is_evicted_without_a_budget(yard, phase):
-    await web(yard, "a", ready=True, phase=phase)
-    await budget(yard)
-    assert await yard.evict("a") == SUCCESS
+async def test_a_finished_pod_is_evicted_without_a_budget(env, phase):
+    await web(env, "a", ready=True, phase=phase)
+    await budget(env)
+    assert await env.evict("a") == SUCCESS
 
 
-async def test_a_pod_on_its_way_out_may_be_evicted_again(yard):
-    await web(yard, "a", finalizers=["example.com/held"])
-    await yard.delete(f"{PODS}/a")
-    await budget(yard)
-    assert await yard.evict("a") == SUCCESS
+async def test_a_pod_on_its_way_out_may_be_evicted_again(env):
+    await web(env, "a", finalizers=["example.com/held"])
+    await env.delete(f"{PODS}/a")
+    await budget(env)
+    assert await env.evict("a") == SUCCESS
 
 
-async def test_a_pod_not_ready_is_guarded_while_too_few_are_healthy(yard):
-    await web(yard, "a", ready=False)
-    await budget(yard)
-    error = await refusal(yard.evict("a"))
+async def test_a_pod_not_ready_is_guarded_while_too_few_are_healthy(env):
+    await web(env, "a", ready=False)
+    await budget(env)
+    error = await refusal(env.evict("a"))
     assert error.details["causes"][0]["message"] == "The disruption budget web needs 1 healthy pods and has 0 currently"
 
 
-async def test_a_pod_not_ready_may_go_while_the_others_are_well(yard):
-    await web(yard, "ill", ready=False)
-    await web(yard, "well")
-    await budget(yard)
-    assert (await budget_status(yard))["disruptionsAllowed"] == 0
-    assert await yard.evict("ill") == SUCCESS
-    assert "disruptedPods" not in await budget_status(yard)
+async def test_a_pod_not_ready_may_go_while_the_others_are_well(env):
+    await web(env, "ill", ready=False)
+    await web(env, "well")
+    await budget(env)
+    assert (await budget_status(env))["disruptionsAllowed"] == 0
+    assert await env.evict("ill") == SUCCESS
+    assert "disruptedPods" not in await budget_status(env)
 
 
-async def test_a_pod_not_ready_may_always_go_where_the_budget_says_so(yard):
-    await web(yard, "ill", ready=False)
-    await budget(yard, minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
-    assert await yard.evict("ill") == SUCCESS
+async def test_a_pod_not_ready_may_always_go_where_the_budget_says_so(env):
+    await web(env, "ill", ready=False)
+    await budget(env, minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
+    assert await env.evict("ill") == SUCCESS
 
 
-async def test_a_budget_that_could_not_be_counted_says_why(yard):
+async def test_a_budget_that_could_not_be_counted_says_why(env):
     stranger = {"apiVersion": "example.com/v1", "kind": "Fleet", "name": "f", "uid": "f", "controller": True}
-    await web(yard, "a", ownerReferences=[stranger])
-    await budget(yard, maxUnavailable=1)
-    await yard.settle()
-    status = {**await budget_status(yard), "observedGeneration": 1}
-    await yard.patch(f"{BUDGETS}/web/status", {"status": status})
-    error = await refusal(yard.evict("a"))
+    await web(env, "a", ownerReferences=[stranger])
+    await budget(env, maxUnavailable=1)
+    await env.settle()
+    status = {**await budget_status(env), "observedGeneration": 1}
+    await env.patch(f"{BUDGETS}/web/status", {"status": status})
+    error = await refusal(env.evict("a"))
     assert error.details["causes"][0]["message"] == (
         "The disruption budget web does not allow evicting pods currently because it failed sync: "
         'no matches for kind "Fleet" in version "example.com/v1"'
@@ -193,30 +193,30 @@ async def test_a_budget_that_could_not_be_counted_says_why(yard):
 
 
 @pytest.mark.parametrize("options", [{"query": "?dryRun=All"}, {"dryRun": ["All"]}], ids=["query", "body"])
-async def test_a_dry_run_changes_nothing(yard, options):
-    await web(yard, "a", "b")
-    await budget(yard)
-    before = yard.server.store.revision
-    assert await yard.evict("a", **options) == SUCCESS
-    assert yard.server.store.revision == before
+async def test_a_dry_run_changes_nothing(env, options):
+    await web(env, "a", "b")
+    await budget(env)
+    before = env.server.store.revision
+    assert await env.evict("a", **options) == SUCCESS
+    assert env.server.store.revision == before
 
 
-async def test_a_dry_run_is_refused_like_any_other(yard):
-    await web(yard, "a")
-    await budget(yard)
-    assert (await refusal(yard.evict("a", query="?dryRun=All"))).code == 429
+async def test_a_dry_run_is_refused_like_any_other(env):
+    await web(env, "a")
+    await budget(env)
+    assert (await refusal(env.evict("a", query="?dryRun=All"))).code == 429
 
 
-async def test_a_pod_that_is_not_there_is_not_found(yard):
-    error = await refusal(yard.evict("nobody"))
+async def test_a_pod_that_is_not_there_is_not_found(env):
+    error = await refusal(env.evict("nobody"))
     assert (error.code, error.message) == (404, 'pods "nobody" not found')
 
 
 @pytest.mark.parametrize("query", ["", "?dryRun=All"])
-async def test_a_uid_that_is_another_conflicts(yard, query):
-    await web(yard, "a")
-    uid = (await yard.get(f"{PODS}/a"))["metadata"]["uid"]
-    error = await refusal(yard.evict("a", query=query, preconditions={"uid": "x"}))
+async def test_a_uid_that_is_another_conflicts(env, query):
+    await web(env, "a")
+    uid = (await env.get(f"{PODS}/a"))["metadata"]["uid"]
+    error = await refusal(env.evict("a", query=query, preconditions={"uid": "x"}))
     assert error.code == 409
     assert error.message == (
         'Operation cannot be fulfilled on Pod "a": the UID in the precondition (x) does not match the UID in record '
@@ -225,15 +225,15 @@ async def test_a_uid_that_is_another_conflicts(yard, query):
     assert error.details == {"name": "a", "kind": "Pod"}
 
 
-async def test_a_revision_that_is_another_conflicts(yard):
-    await web(yard, "a")
-    revision = (await yard.get(f"{PODS}/a"))["metadata"]["resourceVersion"]
-    error = await refusal(yard.evict("a", preconditions={"resourceVersion": "1"}))
+async def test_a_revision_that_is_another_conflicts(env):
+    await web(env, "a")
+    revision = (await env.get(f"{PODS}/a"))["metadata"]["resourceVersion"]
+    error = await refusal(env.evict("a", preconditions={"resourceVersion": "1"}))
     assert error.message == (
         'Operation cannot be fulfilled on Pod "a": the ResourceVersion in the precondition (1) does not match the '
         f"ResourceVersion in record ({revision}). The object might have been modified"
     )
-    assert await yard.evict("a", preconditions={"resourceVersion": revision}) == SUCCESS
+    assert await env.evict("a", preconditions={"resourceVersion": revision}) == SUCCESS
 
 
 @pytest.mark.parametrize(
@@ -252,37 +252,37 @@ async def test_a_revision_that_is_another_conflicts(yard):
         ),
     ],
 )
-async def test_a_body_that_is_no_eviction_of_this_pod_is_a_bad_request(yard, body, message):
-    await web(yard, "a")
-    error = await refusal(yard.call("POST", f"{PODS}/a/eviction", body))
+async def test_a_body_that_is_no_eviction_of_this_pod_is_a_bad_request(env, body, message):
+    await web(env, "a")
+    error = await refusal(env.call("POST", f"{PODS}/a/eviction", body))
     assert (error.code, error.message) == (400, message)
 
 
 @pytest.mark.parametrize("kind", [{}, {"apiVersion": "policy/v1beta1", "kind": "Eviction"}], ids=["none", "v1beta1"])
-async def test_the_kind_may_be_left_out_and_the_old_version_is_taken(yard, kind):
-    await web(yard, "a")
-    assert await yard.call("POST", f"{PODS}/a/eviction", {**kind, "metadata": {"name": "a"}}) == SUCCESS
+async def test_the_kind_may_be_left_out_and_the_old_version_is_taken(env, kind):
+    await web(env, "a")
+    assert await env.call("POST", f"{PODS}/a/eviction", {**kind, "metadata": {"name": "a"}}) == SUCCESS
 
 
-async def test_options_that_make_no_sense_are_invalid(yard):
-    await web(yard, "a")
-    error = await refusal(yard.evict("a", dryRun=["Some"]))
+async def test_options_that_make_no_sense_are_invalid(env):
+    await web(env, "a")
+    error = await refusal(env.evict("a", dryRun=["Some"]))
     assert error.code == 422
     assert error.message == (
         'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"'
     )
-    error = await refusal(yard.evict("a", ignoreStoreReadErrorWithClusterBreakingPotential=True))
+    error = await refusal(env.evict("a", ignoreStoreReadErrorWithClusterBreakingPotential=True))
     assert error.message == (
         'Eviction.policy "a" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid '
         "value: true: can not be set for pod eviction, try after removing the option"
     )
 
 
-async def test_in_a_namespace_that_is_leaving_nothing_is_evicted(yard):
-    await yard.namespace("shop")
-    await yard.pod("a", "shop", node="n1", ready=True)
-    await yard.delete("/api/v1/namespaces/shop")
-    await yard.settle()
-    error = await refusal(yard.evict("a", "shop"))
+async def test_in_a_namespace_that_is_leaving_nothing_is_evicted(env):
+    await env.namespace("shop")
+    await env.pod("a", "shop", node="n1", ready=True)
+    await env.delete("/api/v1/namespaces/shop")
+    await env.settle()
+    error = await refusal(env.evict("a", "shop"))
     assert error.code == 403
     assert error.details["causes"][0]["reason"] == "NamespaceTerminating"

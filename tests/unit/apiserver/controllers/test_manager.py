@@ -35,8 +35,8 @@ def test_an_unknown_name_is_refused():
         chosen(["*", "frobnicator"])
 
 
-async def test_only_the_chosen_ones_run(idle_yard):
-    controllers = idle_yard.server.controllers
+async def test_only_the_chosen_ones_run(idle_env):
+    controllers = idle_env.server.controllers
     assert controllers.names == []
     await controllers.start(["*", "-taint-eviction-controller"])
     assert controllers.names == [name for name in NAMES if name != "taint-eviction-controller"]
@@ -44,22 +44,22 @@ async def test_only_the_chosen_ones_run(idle_yard):
     assert controllers.names == []
 
 
-async def test_who_writes_does_not_suffer_from_who_watches(yard, monkeypatch):
+async def test_who_writes_does_not_suffer_from_who_watches(env, monkeypatch):
     def stumble(self, resource, event):
         raise ValueError("what is this?")
 
     monkeypatch.setattr(GarbageCollector, "observe", stumble)
     with capture_logs() as logs:
-        await yard.config_map("one")
+        await env.config_map("one")
     assert [entry["controller"] for entry in logs] == ["garbage-collector-controller"]
-    assert await yard.get("/api/v1/namespaces/default/configmaps/one") is not None
+    assert await env.get("/api/v1/namespaces/default/configmaps/one") is not None
 
 
-async def test_stopping_leaves_nothing_behind(idle_yard):
-    controllers = idle_yard.server.controllers
+async def test_stopping_leaves_nothing_behind(idle_env):
+    controllers = idle_env.server.controllers
     await controllers.start()
-    await idle_yard.node("n1", ready="True")
+    await idle_env.node("n1", ready="True")
     await controllers.stop()
-    await idle_yard.pass_time(600)
-    node = await idle_yard.get("/api/v1/nodes/n1")
+    await idle_env.pass_time(600)
+    node = await idle_env.get("/api/v1/nodes/n1")
     assert node["status"]["conditions"][0]["status"] == "True"

@@ -7,8 +7,8 @@ from nodeyard.apiserver.errors import ApiError
 URL = "/api/v1/namespaces/shop"
 
 
-async def conditions(yard):
-    namespace = await yard.get(URL)
+async def conditions(env):
+    namespace = await env.get(URL)
     return {c["type"]: (c["status"], c["reason"], c["message"]) for c in namespace["status"]["conditions"]}
 
 
@@ -29,49 +29,49 @@ FINE = {
 }
 
 
-async def test_an_empty_namespace_goes_at_once(yard):
-    await yard.namespace("shop")
-    deleted = await yard.delete(URL)
+async def test_an_empty_namespace_goes_at_once(env):
+    await env.namespace("shop")
+    deleted = await env.delete(URL)
     assert deleted["status"]["phase"] == "Terminating"
-    await yard.settle()
-    assert await yard.get(URL) is None
+    await env.settle()
+    assert await env.get(URL) is None
 
 
-async def test_everything_in_a_namespace_goes_with_it(yard):
-    await yard.namespace("shop")
-    await yard.config_map("one", "shop")
-    await yard.config_map("two", "shop")
-    await yard.pod("unbound", "shop")
-    await yard.config_map("elsewhere")
-    await yard.delete(URL)
-    await yard.settle()
-    assert await yard.get(URL) is None
-    assert (await yard.get("/api/v1/namespaces/shop/configmaps"))["items"] == []
-    assert await yard.get("/api/v1/namespaces/default/configmaps/elsewhere") is not None
+async def test_everything_in_a_namespace_goes_with_it(env):
+    await env.namespace("shop")
+    await env.config_map("one", "shop")
+    await env.config_map("two", "shop")
+    await env.pod("unbound", "shop")
+    await env.config_map("elsewhere")
+    await env.delete(URL)
+    await env.settle()
+    assert await env.get(URL) is None
+    assert (await env.get("/api/v1/namespaces/shop/configmaps"))["items"] == []
+    assert await env.get("/api/v1/namespaces/default/configmaps/elsewhere") is not None
 
 
-async def test_custom_resources_go_too(yard):
-    await yard.definition()
-    await yard.namespace("shop")
-    await yard.custom("mine", "shop")
-    await yard.custom("held", "shop", metadata={"finalizers": ["example.com/a"]})
-    await yard.delete(URL)
-    await yard.settle()
-    _, _, message = (await conditions(yard))["NamespaceContentRemaining"]
+async def test_custom_resources_go_too(env):
+    await env.definition()
+    await env.namespace("shop")
+    await env.custom("mine", "shop")
+    await env.custom("held", "shop", metadata={"finalizers": ["example.com/a"]})
+    await env.delete(URL)
+    await env.settle()
+    _, _, message = (await conditions(env))["NamespaceContentRemaining"]
     assert message == "Some resources are remaining: fleets.example.com has 1 resource instances"
     fleet = "/apis/example.com/v1/namespaces/shop/fleets/held"
-    await yard.patch(fleet, {"metadata": {"finalizers": None}})
-    await yard.settle()
-    assert await yard.get(URL) is None
+    await env.patch(fleet, {"metadata": {"finalizers": None}})
+    await env.settle()
+    assert await env.get(URL) is None
 
 
-async def test_finalizers_hold_the_namespace_and_it_says_which(yard):
-    await yard.namespace("shop")
-    await yard.config_map("one", "shop", finalizers=["example.com/a"])
-    await yard.config_map("two", "shop", finalizers=["example.com/a", "example.com/b"])
-    await yard.delete(URL)
-    await yard.settle()
-    assert await conditions(yard) == {
+async def test_finalizers_hold_the_namespace_and_it_says_which(env):
+    await env.namespace("shop")
+    await env.config_map("one", "shop", finalizers=["example.com/a"])
+    await env.config_map("two", "shop", finalizers=["example.com/a", "example.com/b"])
+    await env.delete(URL)
+    await env.settle()
+    assert await conditions(env) == {
         **FINE,
         "NamespaceContentRemaining": (
             "True",
@@ -86,43 +86,43 @@ async def test_finalizers_hold_the_namespace_and_it_says_which(yard):
         ),
     }
     for name in ("one", "two"):
-        await yard.patch(f"{URL}/configmaps/{name}", {"metadata": {"finalizers": None}})
-    await yard.settle()
-    assert await yard.get(URL) is None
+        await env.patch(f"{URL}/configmaps/{name}", {"metadata": {"finalizers": None}})
+    await env.settle()
+    assert await env.get(URL) is None
 
 
-async def test_the_condition_follows_what_remains(yard):
-    await yard.namespace("shop")
+async def test_the_condition_follows_what_remains(env):
+    await env.namespace("shop")
     for name in ("one", "two"):
-        await yard.config_map(name, "shop", finalizers=["example.com/a"])
-    await yard.delete(URL)
-    await yard.settle()
-    await yard.patch(f"{URL}/configmaps/one", {"metadata": {"finalizers": None}})
-    await yard.pass_time(8)
-    _, _, message = (await conditions(yard))["NamespaceContentRemaining"]
+        await env.config_map(name, "shop", finalizers=["example.com/a"])
+    await env.delete(URL)
+    await env.settle()
+    await env.patch(f"{URL}/configmaps/one", {"metadata": {"finalizers": None}})
+    await env.pass_time(8)
+    _, _, message = (await conditions(env))["NamespaceContentRemaining"]
     assert message == "Some resources are remaining: configmaps. has 1 resource instances"
 
 
-async def test_pods_go_before_everything_else(yard):
-    await yard.namespace("shop")
-    await yard.config_map("needed-by-the-pod", "shop")
-    await yard.pod("worker", "shop", node="n1", ready=True)
-    await yard.delete(URL)
-    await yard.settle()
-    assert (await yard.get(f"{URL}/pods/worker"))["metadata"]["deletionTimestamp"]
-    assert "deletionTimestamp" not in (await yard.get(f"{URL}/configmaps/needed-by-the-pod"))["metadata"]
-    assert await conditions(yard) == FINE
-    await yard.delete(f"{URL}/pods/worker", gracePeriodSeconds=0)
-    await yard.settle()
-    assert await yard.get(URL) is None
+async def test_pods_go_before_everything_else(env):
+    await env.namespace("shop")
+    await env.config_map("needed-by-the-pod", "shop")
+    await env.pod("worker", "shop", node="n1", ready=True)
+    await env.delete(URL)
+    await env.settle()
+    assert (await env.get(f"{URL}/pods/worker"))["metadata"]["deletionTimestamp"]
+    assert "deletionTimestamp" not in (await env.get(f"{URL}/configmaps/needed-by-the-pod"))["metadata"]
+    assert await conditions(env) == FINE
+    await env.delete(f"{URL}/pods/worker", gracePeriodSeconds=0)
+    await env.settle()
+    assert await env.get(URL) is None
 
 
-async def test_pods_that_outlive_their_grace_period_are_reported(yard):
-    await yard.namespace("shop")
-    await yard.pod("worker", "shop", node="n1", ready=True)
-    await yard.delete(URL)
-    await yard.pass_time(60)
-    status, reason, message = (await conditions(yard))["NamespaceDeletionContentFailure"]
+async def test_pods_that_outlive_their_grace_period_are_reported(env):
+    await env.namespace("shop")
+    await env.pod("worker", "shop", node="n1", ready=True)
+    await env.delete(URL)
+    await env.pass_time(60)
+    status, reason, message = (await conditions(env))["NamespaceDeletionContentFailure"]
     assert (status, reason) == ("True", "ContentDeletionFailed")
     assert message == (
         "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: shop for gvr: "
@@ -130,33 +130,33 @@ async def test_pods_that_outlive_their_grace_period_are_reported(yard):
     )
 
 
-async def test_a_finalizer_of_somebody_else_keeps_the_empty_namespace(yard):
-    await yard.namespace("shop")
-    namespace = await yard.get(URL)
+async def test_a_finalizer_of_somebody_else_keeps_the_empty_namespace(env):
+    await env.namespace("shop")
+    namespace = await env.get(URL)
     namespace["spec"]["finalizers"] = ["kubernetes", "example.com/other"]
-    await yard.call("PUT", f"{URL}/finalize", namespace)
-    await yard.config_map("one", "shop")
-    await yard.delete(URL)
-    await yard.settle()
-    assert (await yard.get(URL))["spec"]["finalizers"] == ["example.com/other"]
-    assert (await yard.get(f"{URL}/configmaps"))["items"] == []
+    await env.call("PUT", f"{URL}/finalize", namespace)
+    await env.config_map("one", "shop")
+    await env.delete(URL)
+    await env.settle()
+    assert (await env.get(URL))["spec"]["finalizers"] == ["example.com/other"]
+    assert (await env.get(f"{URL}/configmaps"))["items"] == []
 
 
-async def test_a_namespace_that_was_leaving_before_the_controllers_started_is_emptied_too(idle_yard):
-    await idle_yard.namespace("shop")
-    await idle_yard.config_map("one", "shop")
-    await idle_yard.delete(URL)
-    assert await idle_yard.get(URL) is not None
-    await idle_yard.server.controllers.start(["namespace-controller"])
-    await idle_yard.settle()
-    assert await idle_yard.get(URL) is None
+async def test_a_namespace_that_was_leaving_before_the_controllers_started_is_emptied_too(idle_env):
+    await idle_env.namespace("shop")
+    await idle_env.config_map("one", "shop")
+    await idle_env.delete(URL)
+    assert await idle_env.get(URL) is not None
+    await idle_env.server.controllers.start(["namespace-controller"])
+    await idle_env.settle()
+    assert await idle_env.get(URL) is None
 
 
-async def test_nothing_new_comes_into_a_namespace_that_is_leaving(yard):
-    await yard.namespace("shop")
-    await yard.config_map("one", "shop", finalizers=["example.com/a"])
-    await yard.delete(URL)
-    await yard.settle()
+async def test_nothing_new_comes_into_a_namespace_that_is_leaving(env):
+    await env.namespace("shop")
+    await env.config_map("one", "shop", finalizers=["example.com/a"])
+    await env.delete(URL)
+    await env.settle()
     with pytest.raises(ApiError) as refused:
-        await yard.config_map("two", "shop")
+        await env.config_map("two", "shop")
     assert refused.value.code == 403

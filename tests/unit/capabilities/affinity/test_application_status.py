@@ -247,7 +247,7 @@ TOLD = [
     ("by an APIService", {"is_served_elsewhere": True}, ("True", "ServedByAPIService"), ("True", "ServedByAPIService")),
     ("called otherwise", {"former": ["pgs.apps.cozystack.io"], "crd": crd(labels={})},
      ("False", "InvalidDefinition"), ("False", "InvalidDefinition")),
-    ("a rival", {"rivals": ["elder"], "crd": crd(labels={})},
+    ("a rival", {"rivals": ["older"], "crd": crd(labels={})},
      ("False", "DuplicateDefinition"), ("False", "DuplicateDefinition")),
     ("a bad schema over a good one", {"of": definition(schema="{", **GUARDED), "crd": crd()},
      ("False", "InvalidSchema"), ("True", "Served")),

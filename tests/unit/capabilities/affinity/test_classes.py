@@ -122,10 +122,10 @@ def test_an_application_and_its_release_are_one_user():
 
 
 def test_the_deletion_of_a_class_in_use_is_refused_with_the_list():
-    verdict = review_class(review(affinity_class_body("dc1"), operation="DELETE"), PlacementView(release()))
+    response = review_class(review(affinity_class_body("dc1"), operation="DELETE"), PlacementView(release()))
 
-    assert not verdict.is_allowed
-    assert verdict.message == (
+    assert not response.is_allowed
+    assert response.message == (
         'AffinityClass "dc1" is in use by 1 object: Postgres tenant-acme/main-db; move them to another class first'
     )
 
@@ -168,10 +168,10 @@ REQUIRED = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     ids=["no number", "no values", "no operator", "no terms", "no key", "no value", "no list"],
 )
 def test_selectors_that_could_never_match_are_refused(spec, said):
-    verdict = review_class(review(affinity_class_body("dc1", **({"node_selector": {}} | _own(spec)))), PlacementView())
+    response = review_class(review(affinity_class_body("dc1", **({"node_selector": {}} | _own(spec)))), PlacementView())
 
-    assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert said in verdict.message
+    assert (response.is_allowed, response.code) == (False, 422)
+    assert said in response.message
 
 
 def _own(spec):
@@ -186,10 +186,10 @@ def test_what_was_wrong_before_is_let_through_with_a_warning():
     old = affinity_class_body("dc1", {"zone": "not a value"})
     new = affinity_class_body("dc1", {"zone": "not a value"}, enforcement="Warn")
 
-    verdict = review_class(review(new, operation="UPDATE", old=old), PlacementView())
+    response = review_class(review(new, operation="UPDATE", old=old), PlacementView())
 
-    assert verdict.is_allowed
-    assert verdict.warnings[0].endswith("allowed because it was already so before this change")
+    assert response.is_allowed
+    assert response.warnings[0].endswith("allowed because it was already so before this change")
 
 
 def test_labels_that_nodes_can_give_themselves_are_warned_about():

@@ -134,7 +134,7 @@ def test_a_class_comes_with_its_nodes_users_and_violators():
 
 
 @pytest.fixture
-def judgements(monkeypatch):
+def checks(monkeypatch):
     """Every time that a pod is held against a class."""
     made = []
     monkeypatch.setattr(classes, "contains_pod", lambda *given: made.append(given) or contains_pod(*given))
@@ -148,7 +148,7 @@ def placed(number, zone):
 
 
 @pytest.mark.parametrize("pods", [10, 1000])
-def test_a_class_judges_one_pod_of_each_shape_however_many_there_are(judgements, pods):
+def test_a_class_judges_one_pod_of_each_shape_however_many_there_are(checks, pods):
     view = AffinityView(*CLASSES, *(placed(number, "dc1") for number in range(pods)), placed(pods, ""))
     pod = view.get("Pod", f"p{pods}", "tenant-acme")
     moved = msgspec.structs.replace(pod, status=watched.PlacedStatus(phase="Running"))
@@ -157,20 +157,20 @@ def test_a_class_judges_one_pod_of_each_shape_however_many_there_are(judgements,
 
     assert snapshot.violators == [f"tenant-acme/p{pods}"]
     # One of each of the two shapes, and by name the one that is outside.
-    assert len(judgements) == 3
+    assert len(checks) == 3
     # What a pod outside does while it runs makes nothing due; it is judged as it was and as it is.
     assert list(controller.pod_keys(view, pod, moved)) == []
-    assert len(judgements) == 5
+    assert len(checks) == 5
     assert list(controller.pod_keys(view, moved, None)) == ["class/dc1"]
 
 
-def test_of_very_many_pods_outside_only_the_number_is_reported(judgements):
+def test_of_very_many_pods_outside_only_the_number_is_reported(checks):
     view = AffinityView(*CLASSES, *(placed(number, "dc2") for number in range(101)))
 
     snapshot = collect(view, "class/dc1", NOW)
 
     assert (snapshot.violators, snapshot.violator_count) == ([], 101)
-    assert len(judgements) == 1
+    assert len(checks) == 1
 
 
 def test_pods_of_a_daemon_set_are_checked_by_their_nodes_where_its_selector_is_not_enough():

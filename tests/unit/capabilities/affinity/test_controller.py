@@ -228,17 +228,17 @@ def test_a_node_concerns_the_classes_it_comes_into_or_leaves_and_no_others():
 
 
 def test_a_pod_concerns_its_class_only_when_it_may_be_outside():
-    assert due(controller.pod_keys(VIEW, None, stamped(**{ZONE: "dc1"}))) == set()
-    assert due(controller.pod_keys(VIEW, None, stamped())) == {"class/dc1"}
+    assert due(controller.pod_keys(VIEW, None, labelled(**{ZONE: "dc1"}))) == set()
+    assert due(controller.pod_keys(VIEW, None, labelled())) == {"class/dc1"}
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 def test_a_pod_that_has_finished_is_outside_of_nothing(phase):
-    assert due(controller.pod_keys(VIEW, None, stamped(phase))) == set()
-    assert due(controller.pod_keys(VIEW, stamped("Running"), stamped(phase))) == {"class/dc1"}
+    assert due(controller.pod_keys(VIEW, None, labelled(phase))) == set()
+    assert due(controller.pod_keys(VIEW, labelled("Running"), labelled(phase))) == {"class/dc1"}
 
 
-def stamped(phase="Running", **selector):
+def labelled(phase="Running", **selector):
     body = {
         "metadata": {"name": "p", "namespace": "tenant-acme", "labels": {names.AFFINITY_CLASS: "dc1"}},
         "spec": {"nodeSelector": selector},

@@ -128,7 +128,7 @@ def test_a_schema_that_does_not_read_leaves_what_is_served():
 
 
 def test_the_older_of_two_definitions_of_a_kind_has_it():
-    assert done(planned(rivals=["elder"])) == ([], [Reason.DUPLICATE_DEFINITION])
+    assert done(planned(rivals=["older"])) == ([], [Reason.DUPLICATE_DEFINITION])
 
 
 def test_another_kind_under_a_plural_that_is_served_is_refused():

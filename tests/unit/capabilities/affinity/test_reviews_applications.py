@@ -32,18 +32,18 @@ def released(spec):
     return as_applied(release_object(snapshot(spec), choose(snapshot(spec))))
 
 
-def refused(verdict, *words, code=403):
-    assert not verdict.is_allowed
-    assert verdict.code == code
-    assert all(word in verdict.message for word in words), verdict.message
+def refused(response, *words, code=403):
+    assert not response.is_allowed
+    assert response.code == code
+    assert all(word in response.message for word in words), response.message
     return True
 
 
 @pytest.mark.parametrize("spec", [{}, {"affinityClass": "dc1"}, {"affinityClass": "dc2", "replicas": 2}])
 def test_a_valid_application_is_admitted(spec):
-    verdict = review(question(application(spec)), view())
-    assert verdict.is_allowed
-    assert verdict.warnings == ()
+    response = review(question(application(spec)), view())
+    assert response.is_allowed
+    assert response.warnings == ()
 
 
 def test_a_class_that_does_not_exist_is_refused():
@@ -51,8 +51,8 @@ def test_a_class_that_does_not_exist_is_refused():
 
 
 def test_a_class_that_the_tenant_does_not_allow_is_refused_with_what_it_allows():
-    verdict = review(question(application({"affinityClass": "dc3"})), view())
-    assert refused(verdict, "Postgres tenant-acme/main-db", '"dc3"', "tenant acme allows dc1, dc2")
+    response = review(question(application({"affinityClass": "dc3"})), view())
+    assert refused(response, "Postgres tenant-acme/main-db", '"dc3"', "tenant acme allows dc1, dc2")
 
 
 def test_going_without_a_class_is_refused_where_the_tenant_restricts_and_has_a_default():
@@ -76,9 +76,9 @@ def test_outside_tenants_any_class_that_exists_will_do():
 
 def test_an_unrelated_update_of_a_withdrawn_class_is_admitted_with_a_warning():
     old, new = ({"affinityClass": "dc3", "replicas": count} for count in (1, 5))
-    verdict = review(question(application(new), application(old)), view(released(old)))
-    (warning,) = verdict.warnings
-    assert verdict.is_allowed
+    response = review(question(application(new), application(old)), view(released(old)))
+    (warning,) = response.warnings
+    assert response.is_allowed
     assert '"dc3"' in warning
     assert "it was already so before" in warning
 
@@ -93,9 +93,9 @@ def test_an_unrelated_update_of_an_application_that_lacks_a_required_class_is_ad
 
 def test_an_unrelated_update_of_an_application_that_was_never_released_is_admitted_too():
     old, new = ({"affinityClass": "dc9", "replicas": count} for count in (1, 5))
-    verdict = review(question(application(new), application(old)), view())
-    assert verdict.is_allowed
-    assert len(verdict.warnings) == 1
+    response = review(question(application(new), application(old)), view())
+    assert response.is_allowed
+    assert len(response.warnings) == 1
 
 
 def test_a_change_of_class_is_reviewed():
@@ -153,16 +153,16 @@ def test_a_key_of_the_platform_is_refused(key):
 def test_a_key_of_the_platform_that_stands_already_is_warned_about_and_another_refused():
     old = application({"_x": 1})
     assert refused(review(question(application({"_x": 1, "_y": 1}), old), view()), "_y", code=422)
-    verdict = review(question(application({"_x": 2}), old), view())
-    assert verdict.is_allowed
-    assert "_x" in verdict.warnings[0]
+    response = review(question(application({"_x": 2}), old), view())
+    assert response.is_allowed
+    assert "_x" in response.warnings[0]
 
 
 def test_a_name_whose_release_is_somebody_elses_is_refused():
     foreign = released({})
     foreign["metadata"]["labels"] = {**foreign["metadata"]["labels"], names.APPLICATION_KIND: "Redis"}
-    verdict = review(question(application({})), view(foreign))
-    assert refused(verdict, "HelmRelease tenant-acme/postgres-main-db", "Redis main-db")
+    response = review(question(application({})), view(foreign))
+    assert refused(response, "HelmRelease tenant-acme/postgres-main-db", "Redis main-db")
 
 
 def test_a_kind_being_deleted_gets_no_new_application():

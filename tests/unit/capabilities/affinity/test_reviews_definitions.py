@@ -10,17 +10,17 @@ from ....builders.applications import ApplicationsView, api_service, application
 EMPTY = ApplicationsView()
 
 
-def refused(verdict, *words, code=422):
-    assert not verdict.is_allowed
-    assert verdict.code == code
-    assert all(word in verdict.message for word in words), verdict.message
+def refused(response, *words, code=422):
+    assert not response.is_allowed
+    assert response.code == code
+    assert all(word in response.message for word in words), response.message
     return True
 
 
 def test_a_valid_definition_is_admitted_without_a_warning():
-    verdict = review(question(definition_body()), EMPTY)
-    assert verdict.is_allowed
-    assert verdict.warnings == ()
+    response = review(question(definition_body()), EMPTY)
+    assert response.is_allowed
+    assert response.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_what_could_not_be_served_is_refused(given, words):
     assert refused(review(question(definition_body(**{"kind": "Postgres", **given})), EMPTY), *words)
 
 
-@pytest.mark.parametrize("rival", [{"name": "elder"}, {"name": "elder", "kind": "Pg", "plural": "postgreses"},
-                                   {"name": "elder", "kind": "Pg", "singular": "postgres"}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("rival", [{"name": "older"}, {"name": "older", "kind": "Pg", "plural": "postgreses"},
+                                   {"name": "older", "kind": "Pg", "singular": "postgres"}], ids=str)  # fmt: skip
 def test_a_kind_that_is_declared_already_is_refused(rival):
     there = ApplicationsView(definition_body(**{"kind": "Postgres", **rival}))
-    assert refused(review(question(definition_body()), there), "elder")
+    assert refused(review(question(definition_body()), there), "older")
 
 
 def test_what_a_crd_cannot_say_is_warned_about_when_it_is_new():
@@ -55,9 +55,9 @@ def test_what_a_crd_cannot_say_is_warned_about_when_it_is_new():
 
 def test_what_was_wrong_before_does_not_keep_anybody_from_changing_something_else():
     old = definition_body(chart=None)
-    verdict = review(question({**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}, old), EMPTY)
-    assert verdict.is_allowed
-    assert "chartRef" in verdict.warnings[0]
+    response = review(question({**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}, old), EMPTY)
+    assert response.is_allowed
+    assert "chartRef" in response.warnings[0]
     assert refused(review(question(definition_body(chart=None, plural="Pg"), definition_body(chart=None)), EMPTY), "Pg")
 
 
@@ -89,24 +89,24 @@ def test_a_definition_being_deleted_is_not_reviewed():
 def test_a_definition_in_use_is_not_deleted_and_its_users_are_named():
     users = [application({}, name=f"db-{number:02}") for number in range(12)]
     there = ApplicationsView(definition_body(), *users)
-    verdict = review(question(None, definition_body(), "DELETE"), there)
-    assert refused(verdict, "12 applications of kind Postgres", "tenant-acme/db-00", "and 2 more", code=403)
+    response = review(question(None, definition_body(), "DELETE"), there)
+    assert refused(response, "12 applications of kind Postgres", "tenant-acme/db-00", "and 2 more", code=403)
 
 
 def test_a_definition_of_a_kind_that_an_older_one_declares_is_deleted_though_there_are_applications():
-    elder = definition_body(creationTimestamp="2026-01-01T00:00:00Z")
+    older = definition_body(creationTimestamp="2026-01-01T00:00:00Z")
     rival = definition_body(name="rival", creationTimestamp="2026-02-01T00:00:00Z")
-    there = ApplicationsView(elder, rival, application({}))
+    there = ApplicationsView(older, rival, application({}))
     assert review(question(None, rival, "DELETE"), there).is_allowed
-    assert refused(review(question(None, elder, "DELETE"), there), "1 application of kind Postgres", code=403)
+    assert refused(review(question(None, older, "DELETE"), there), "1 application of kind Postgres", code=403)
 
 
 def test_a_definition_that_was_served_is_in_use_though_an_older_one_declares_its_kind():
-    elder = definition_body(creationTimestamp="2026-01-01T00:00:00Z")
+    older = definition_body(creationTimestamp="2026-01-01T00:00:00Z")
     served = definition_body(
         name="served", creationTimestamp="2026-02-01T00:00:00Z", finalizers=[names.DEFINITION_FINALIZER]
     )
-    there = ApplicationsView(elder, served, application({}))
+    there = ApplicationsView(older, served, application({}))
     assert refused(review(question(None, served, "DELETE"), there), "1 application of kind Postgres", code=403)
 
 

@@ -53,18 +53,18 @@ def answer(obj):
     return Found(PartialObject(metadata=msgspec.convert(obj["metadata"], ObjectMeta)))
 
 
-def labels(verdict):
-    return verdict.object["metadata"]["labels"]
+def labels(response):
+    return response.object["metadata"]["labels"]
 
 
 # whose it is
 
 
 def test_a_pod_of_an_application_gets_its_labels_and_its_class_label():
-    verdict = review_lineage(review(pod(owners=[REPLICA_SET], labels={"app": "db"})), VIEW)
+    response = review_lineage(review(pod(owners=[REPLICA_SET], labels={"app": "db"})), VIEW)
 
-    assert verdict.is_allowed
-    assert labels(verdict) == {"app": "db", **DUE}
+    assert response.is_allowed
+    assert labels(response) == {"app": "db", **DUE}
 
 
 def test_nothing_is_changed_where_the_labels_are_right():
@@ -72,9 +72,9 @@ def test_nothing_is_changed_where_the_labels_are_right():
 
 
 def test_what_a_user_wrote_there_is_overwritten():
-    verdict = review_lineage(review(pod(owners=[REPLICA_SET], labels={"app": "db", **FORGED})), VIEW)
+    response = review_lineage(review(pod(owners=[REPLICA_SET], labels={"app": "db", **FORGED})), VIEW)
 
-    assert labels(verdict) == {"app": "db", **DUE}
+    assert labels(response) == {"app": "db", **DUE}
 
 
 def test_what_a_user_wrote_on_a_pod_without_application_is_removed():
@@ -90,33 +90,33 @@ def test_a_long_group_is_cut_to_what_a_label_may_hold():
     found = release(labels={names.APPLICATION_GROUP: long})
     found["metadata"]["labels"][names.APPLICATION_GROUP] = long
 
-    verdict = review_lineage(review(pod(owners=[found])), PlacementView(found))
+    response = review_lineage(review(pod(owners=[found])), PlacementView(found))
 
-    assert labels(verdict)[names.APPLICATION_GROUP] == "a" * 63
+    assert labels(response)[names.APPLICATION_GROUP] == "a" * 63
 
 
 def test_an_application_without_a_class_sets_no_class_label():
     bare = release(affinity_class=None)
 
-    verdict = review_lineage(review(pod(owners=[bare], labels=FORGED)), PlacementView(bare))
+    response = review_lineage(review(pod(owners=[bare], labels=FORGED)), PlacementView(bare))
 
-    assert names.AFFINITY_CLASS not in labels(verdict)
+    assert names.AFFINITY_CLASS not in labels(response)
 
 
 @pytest.mark.parametrize(
-    ("previous", "zone", "stamp"),
+    ("previous", "zone", "class_label"),
     [("dc1", "dc1", "dc1"), ("dc1", "dc2", "dc2"), ("dc1", "dc3", "dc2"), ("", "dc1", None)],
     ids=["keeps to the class before", "keeps to the class", "keeps to neither", "there was none before"],
 )
-def test_while_the_class_changes_the_class_label_names_the_class_that_the_pod_fits(previous, zone, stamp):
+def test_while_the_class_changes_the_class_label_names_the_class_that_the_pod_fits(previous, zone, class_label):
     app = body(names.APPS_API_VERSION, "Postgres", "main-db")
     changing = release(affinity_class="dc2", previous=previous, owners=[app])
     app = with_record(app, changing)
     view = PlacementView(app, changing, affinity_class_body("dc1"), affinity_class_body("dc2"), namespace())
 
-    verdict = review_lineage(review(pod(owners=[changing], spec={"nodeSelector": {ZONE: zone}})), view)
+    response = review_lineage(review(pod(owners=[changing], spec={"nodeSelector": {ZONE: zone}})), view)
 
-    assert labels(verdict).get(names.AFFINITY_CLASS) == stamp
+    assert labels(response).get(names.AFFINITY_CLASS) == class_label
 
 
 def test_an_owner_that_is_not_cached_is_looked_up():
@@ -124,27 +124,27 @@ def test_an_owner_that_is_not_cached_is_looked_up():
 
     assert review_lineage(review(made), VIEW) == Lookup((owner_ref(CLUSTER),))
     found = installed("postgresql.cnpg.io/v1", "Cluster", "main")
-    verdict = review_lineage(review(made, answers={owner_ref(CLUSTER): answer(found)}), VIEW)
-    assert labels(verdict) == DUE
+    response = review_lineage(review(made, answers={owner_ref(CLUSTER): answer(found)}), VIEW)
+    assert labels(response) == DUE
 
 
 def test_an_owner_that_is_cached_as_another_is_looked_up_too():
     late = pod(owners=[])
     late["metadata"]["ownerReferences"] = [reference(REPLICA_SET, uid="newer")]
 
-    verdict = review_lineage(review(late), VIEW)
+    response = review_lineage(review(late), VIEW)
 
-    assert isinstance(verdict, Lookup)
-    assert verdict.refs[0].uid == "newer"
+    assert isinstance(response, Lookup)
+    assert response.refs[0].uid == "newer"
 
 
 def test_a_pod_whose_owner_cannot_be_read_loses_what_a_user_wrote_and_gets_nothing():
     unread = {owner_ref(CLUSTER): Unreadable("no answer", Cause.TIMEOUT)}
 
-    verdict = review_lineage(review(pod(owners=[CLUSTER], labels=FORGED), answers=unread), VIEW)
+    response = review_lineage(review(pod(owners=[CLUSTER], labels=FORGED), answers=unread), VIEW)
 
-    assert verdict.is_allowed
-    assert labels(verdict) == {}
+    assert response.is_allowed
+    assert labels(response) == {}
 
 
 def test_an_update_brings_back_what_it_took_away():
@@ -186,27 +186,27 @@ def test_beside_cozystack_only_the_class_label_is_ours_and_its_own_labels_stay()
 
 
 def test_a_pod_that_keeps_to_its_class_is_admitted_and_counted():
-    verdict = review_placement(review(pod(owners=[REPLICA_SET], spec=DC1)), VIEW)
+    response = review_placement(review(pod(owners=[REPLICA_SET], spec=DC1)), VIEW)
 
-    assert verdict.is_allowed
-    assert verdict.facts == {
+    assert response.is_allowed
+    assert response.facts == {
         "class": "dc1",
         "decision": "allowed",
         "reason": "InsideClass",
         "application": "Postgres/tenant-acme/main-db",
     }
-    assert (verdict.warnings, verdict.events) == ((), ())
+    assert (response.warnings, response.events) == ((), ())
 
 
 def test_a_pod_outside_its_class_is_refused_with_the_message_of_the_design():
-    verdict = review_placement(review(pod(owners=[REPLICA_SET])), VIEW)
+    response = review_placement(review(pod(owners=[REPLICA_SET])), VIEW)
 
-    assert not verdict.is_allowed
-    assert verdict.message == (
+    assert not response.is_allowed
+    assert response.message == (
         'pod tenant-acme/main-db-1 belongs to application with AffinityClass "dc1" but missing required nodeSelector '
         "topology.kubernetes.io/zone=dc1"
     )
-    assert verdict.audit == {"decision": "denied", "reason": "MissingNodeSelector"}
+    assert response.audit == {"decision": "denied", "reason": "MissingNodeSelector"}
 
 
 def test_labels_that_a_pod_brings_do_not_excuse_it():
@@ -259,11 +259,11 @@ def test_a_class_that_does_not_refuse_admits_and_is_counted(enforcement, warning
     lax = affinity_class_body("dc1", enforcement=enforcement)
     view = PlacementView(REPLICA_SET, DEPLOYMENT, release(), lax, namespace())
 
-    verdict = review_placement(review(pod(owners=[REPLICA_SET])), view)
+    response = review_placement(review(pod(owners=[REPLICA_SET])), view)
 
-    assert verdict.is_allowed
-    assert (len(verdict.warnings), len(verdict.events)) == (warnings, events)
-    assert verdict.facts["reason"] == "MissingNodeSelector"
+    assert response.is_allowed
+    assert (len(response.warnings), len(response.events)) == (warnings, events)
+    assert response.facts["reason"] == "MissingNodeSelector"
 
 
 def test_an_owner_is_looked_up_before_a_pod_counts_as_without_application():

@@ -38,10 +38,10 @@ def workload(api_version="apps/v1", kind="Deployment", *, zone="", selector=None
 
 @pytest.mark.parametrize(("api_version", "kind"), KINDS)
 def test_a_template_outside_the_class_is_warned_about(api_version, kind):
-    verdict = review_workload(review(workload(api_version, kind)), VIEW)
+    response = review_workload(review(workload(api_version, kind)), VIEW)
 
-    assert verdict.is_allowed
-    assert verdict.warnings == (
+    assert response.is_allowed
+    assert response.warnings == (
         f'template of {kind} tenant-acme/main-db belongs to application with AffinityClass "dc1" but missing required '
         "nodeSelector topology.kubernetes.io/zone=dc1: its pods will be denied",
     )
@@ -98,11 +98,11 @@ def test_pods_without_application_that_would_be_denied_are_warned_about():
 
 def test_a_selector_by_a_label_that_its_pods_will_not_have_is_refused():
     """Its controller would make pods for ever."""
-    verdict = review_workload(review(workload(zone="dc1", selector={names.APPLICATION_NAME: "mine"})), VIEW)
+    response = review_workload(review(workload(zone="dc1", selector={names.APPLICATION_NAME: "mine"})), VIEW)
 
-    assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert f"{names.APPLICATION_NAME}=mine" in verdict.message
-    assert f"these pods have {names.APPLICATION_NAME}=main-db" in verdict.message
+    assert (response.is_allowed, response.code) == (False, 422)
+    assert f"{names.APPLICATION_NAME}=mine" in response.message
+    assert f"these pods have {names.APPLICATION_NAME}=main-db" in response.message
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def only(*allowed, **more):
 
 
 def test_the_tenant_of_the_design_is_admitted_without_a_warning():
-    verdict = asked(ACME, among=())
-    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+    response = asked(ACME, among=())
+    assert (response.is_allowed, response.warnings) == (True, ())
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_the_tenant_of_the_design_is_admitted_without_a_warning():
     ],
 )
 def test_a_name_a_place_or_a_host_that_cannot_be_is_invalid(body, said):
-    verdict = asked(body, among=())
-    assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
-    assert said in verdict.message
+    response = asked(body, among=())
+    assert (response.is_allowed, response.code, response.reason) == (False, 422, "Invalid")
+    assert said in response.message
 
 
 def test_a_class_that_the_parent_does_not_allow_is_denied_with_its_name():
-    verdict = asked(web(**only("dc1", "gpu")))
-    assert verdict.message == (
+    response = asked(web(**only("dc1", "gpu")))
+    assert response.message == (
         "spec.allowedAffinityClasses of Tenant tenant-acme/web has gpu, but its parent tenant-acme allows only dc1, "
         "dc2. Remove it, or allow it in the parent first"
     )
@@ -90,10 +90,10 @@ def test_what_counts_is_what_the_parent_has_in_effect():
     ],
 )
 def test_a_default_that_is_not_allowed_is_denied(spec):
-    verdict = asked(web(**spec))
-    assert not verdict.is_allowed
+    response = asked(web(**spec))
+    assert not response.is_allowed
     assert (
-        f"The default class {spec['defaultAffinityClass']} of Tenant tenant-acme/web is not one of" in verdict.message
+        f"The default class {spec['defaultAffinityClass']} of Tenant tenant-acme/web is not one of" in response.message
     )
 
 
@@ -106,14 +106,14 @@ def test_an_inherited_default_that_is_not_allowed_is_denied_with_whose_it_is():
 
 @pytest.mark.parametrize("spec", [{}, only("dc1"), only("dc2", defaultAffinityClass=""), only(defaultAffinityClass="")])
 def test_what_keeps_within_the_parents_is_taken(spec):
-    verdict = asked(web(**spec))
-    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+    response = asked(web(**spec))
+    assert (response.is_allowed, response.warnings) == (True, ())
 
 
 def test_a_class_that_does_not_exist_yet_is_only_warned_about():
-    verdict = asked(ACME, among=(), classes=[])
-    assert verdict.is_allowed
-    assert verdict.warnings == (
+    response = asked(ACME, among=(), classes=[])
+    assert response.is_allowed
+    assert response.warnings == (
         "Tenant tenant-root/acme names AffinityClass dc1, dc2, which do not exist. Create them, or remove "
         "them from the spec",
     )
@@ -135,20 +135,20 @@ def test_a_parent_that_is_not_in_the_cache_is_looked_up():
 
 
 def test_without_a_parent_a_tenant_is_denied():
-    verdict = asked(web(), among=(), answers={PARENT: Missing()})
-    assert "namespace tenant-acme belongs to no Tenant" in verdict.message
+    response = asked(web(), among=(), answers={PARENT: Missing()})
+    assert "namespace tenant-acme belongs to no Tenant" in response.message
 
 
 def test_a_parent_that_is_too_new_to_be_known_is_no_reason_to_deny():
-    verdict = asked(web(**only("gpu")), among=(), answers={PARENT: Found(PartialObject())})
-    assert verdict.is_allowed
-    assert "too new" in verdict.warnings[0]
+    response = asked(web(**only("gpu")), among=(), answers={PARENT: Found(PartialObject())})
+    assert response.is_allowed
+    assert "too new" in response.warnings[0]
 
 
 def test_a_parent_that_cannot_be_read_is_named():
-    verdict = asked(web(), among=(), answers={PARENT: Unreadable("may not get tenants", Cause.FORBIDDEN)})
-    assert verdict.is_allowed
-    assert "may not get tenants" in verdict.warnings[0]
+    response = asked(web(), among=(), answers={PARENT: Unreadable("may not get tenants", Cause.FORBIDDEN)})
+    assert response.is_allowed
+    assert "may not get tenants" in response.warnings[0]
 
 
 def test_below_a_tenant_that_goes_none_is_made():
@@ -161,22 +161,22 @@ def test_below_a_tenant_that_goes_none_is_made():
 
 def test_a_change_of_something_else_is_admitted_with_a_warning():
     old = web(**only("dc1", "gpu"))
-    verdict = asked({**old, "spec": {**old["spec"], "etcd": True}}, old)
-    assert verdict.is_allowed
-    assert "has gpu, but its parent" in verdict.warnings[0]
-    assert verdict.warnings[0].endswith("allowed because it was already so before this change")
+    response = asked({**old, "spec": {**old["spec"], "etcd": True}}, old)
+    assert response.is_allowed
+    assert "has gpu, but its parent" in response.warnings[0]
+    assert response.warnings[0].endswith("allowed because it was already so before this change")
 
 
 def test_an_added_class_is_reviewed_and_one_that_was_there_is_admitted():
     old = web(**only("dc1", "gpu"))
-    verdict = asked(web(**only("dc1", "gpu", "dc9")), old)
-    assert "has dc9, but its parent" in verdict.message
-    assert "gpu" not in verdict.message.partition("allows only")[0]
+    response = asked(web(**only("dc1", "gpu", "dc9")), old)
+    assert "has dc9, but its parent" in response.message
+    assert "gpu" not in response.message.partition("allows only")[0]
 
 
 def test_removing_a_refused_class_is_admitted_without_a_warning():
-    verdict = asked(web(**only("dc1")), web(**only("dc1", "gpu")))
-    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+    response = asked(web(**only("dc1")), web(**only("dc1", "gpu")))
+    assert (response.is_allowed, response.warnings) == (True, ())
 
 
 def test_a_default_that_a_change_leaves_without_is_denied():
@@ -191,9 +191,9 @@ def test_the_root_tenant_is_reviewed_by_its_new_spec_and_not_by_its_old_one():
 
 def test_a_host_that_was_wrong_before_is_admitted():
     old = tenant_body("acme", {"host": "not a host"})
-    verdict = asked({**old, "spec": {**old["spec"], "etcd": True}}, old, among=(old,))
-    assert verdict.is_allowed
-    assert "not a host" in verdict.warnings[0]
+    response = asked({**old, "spec": {**old["spec"], "etcd": True}}, old, among=(old,))
+    assert response.is_allowed
+    assert "not a host" in response.warnings[0]
 
 
 def test_names_are_not_looked_at_again():
@@ -202,15 +202,15 @@ def test_names_are_not_looked_at_again():
 
 
 def test_missing_classes_are_not_repeated_with_every_change():
-    verdict = asked({**ACME, "spec": {**SEED, "etcd": True}}, ACME, classes=[])
-    assert verdict.warnings == ()
+    response = asked({**ACME, "spec": {**SEED, "etcd": True}}, ACME, classes=[])
+    assert response.warnings == ()
 
 
 def test_a_tenant_that_withdraws_a_class_from_descendants_is_warned_with_its_name():
     child = web(**only("dc2", defaultAffinityClass=""))
-    verdict = asked(tenant_body("acme", only("dc1", defaultAffinityClass="dc1")), ACME, among=(ACME, child))
-    assert verdict.is_allowed
-    assert verdict.warnings == (
+    response = asked(tenant_body("acme", only("dc1", defaultAffinityClass="dc1")), ACME, among=(ACME, child))
+    assert response.is_allowed
+    assert response.warnings == (
         "with this change: spec.allowedAffinityClasses of Tenant tenant-acme/web has dc2, but its parent tenant-acme "
         "allows only dc1. Remove it, or allow it in the parent first",
     )
@@ -243,8 +243,8 @@ def test_withdrawing_a_class_that_applications_of_a_tenant_below_have_is_warned_
 @pytest.mark.parametrize("names", [("acme", "acme/a-b"), ("a-b", "a-b/web")], ids=["the child", "itself"])
 def test_a_bad_name_in_the_tree_does_not_keep_anybody_from_changing_classes(names):
     own, child = (tenant_body(each, only("dc1", "dc2")) for each in names)
-    verdict = asked(tenant_body(names[0], only("dc1")), own, among=(own, child))
-    assert verdict.is_allowed
+    response = asked(tenant_body(names[0], only("dc1")), own, among=(own, child))
+    assert response.is_allowed
 
 
 def test_a_tenant_being_deleted_may_change_in_any_way():
@@ -272,9 +272,9 @@ def test_an_empty_tenant_may_go():
 
 
 def warned(*among, old=KEPT):
-    verdict = review(question(None, old, operation="DELETE"), AffinityView(old, *among))
-    assert verdict.is_allowed
-    return verdict.warnings
+    response = review(question(None, old, operation="DELETE"), AffinityView(old, *among))
+    assert response.is_allowed
+    return response.warnings
 
 
 def its_namespace(of="uid-acme", name="tenant-acme"):

@@ -55,7 +55,7 @@ class RootWire:
         return answer
 
 
-class Grove:
+class Env:
     """A root, leaves, and the loop between them."""
 
     def __init__(self, clock, root, remotes):
@@ -64,13 +64,13 @@ class Grove:
         self.client = connect(root)
         self.wire = self.client.transport = RootWire(self.client.transport)
         self.forest = remotes
-        self.desk = LeaseLoopHarness()
+        self.harness = LeaseLoopHarness()
 
     @asynccontextmanager
     async def keeping(self):
-        async with self.desk.running(self.client, self.clock, self.forest.connect):
+        async with self.harness.running(self.client, self.clock, self.forest.connect):
             await self.clock.advance(0)
-            yield self.desk
+            yield self.harness
 
     async def rounds(self, count):
         await self.clock.advance(10.0 * count)
@@ -81,20 +81,20 @@ class Grove:
 
 
 @pytest.fixture
-async def grove(clock):
+async def env(clock):
     root = Server(clock, seed=1)
     await root.start(())
     remotes = RemoteClusters(clock)
     await remotes.add("oak", "elm")
-    yield Grove(clock, root, remotes)
+    yield Env(clock, root, remotes)
     await remotes.stop()
     await root.stop()
 
 
-async def test_the_first_round_makes_the_lease_and_later_ones_renew_it(grove):
-    grove.desk.put("oak", b"oak first", "kosmos-oak")
-    async with grove.keeping():
-        made = await lease_of(grove.root, "kosmos-oak")
+async def test_the_first_round_makes_the_lease_and_later_ones_renew_it(env):
+    env.harness.put("oak", b"oak first", "kosmos-oak")
+    async with env.keeping():
+        made = await lease_of(env.root, "kosmos-oak")
         assert made["spec"]["holderIdentity"] == "kosmos-oak"
         assert made["spec"]["leaseDurationSeconds"] == 40
         assert made["spec"]["acquireTime"] == made["spec"]["renewTime"]
@@ -102,373 +102,373 @@ async def test_the_first_round_makes_the_lease_and_later_ones_renew_it(grove):
             {"apiVersion": "v1", "kind": "Node", "name": "kosmos-oak", "uid": "uid-of-kosmos-oak"}
         ]
         for _ in range(5):
-            await grove.rounds(1)
-            assert await grove.age("kosmos-oak") <= 10.0
-        renewed = await lease_of(grove.root, "kosmos-oak")
+            await env.rounds(1)
+            assert await env.age("kosmos-oak") <= 10.0
+        renewed = await lease_of(env.root, "kosmos-oak")
         assert renewed["spec"]["acquireTime"] == made["spec"]["acquireTime"]
-        assert grove.desk.state("oak") is State.ALIVE
+        assert env.harness.state("oak") is State.ALIVE
 
 
-async def test_a_renewal_is_one_request(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping():
-        await grove.rounds(2)
-        before = len(grove.wire.requests)
-        await grove.rounds(5)
-        assert grove.wire.requests[before:] == [("PATCH", "n1")] * 5
+async def test_a_renewal_is_one_request(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping():
+        await env.rounds(2)
+        before = len(env.wire.requests)
+        await env.rounds(5)
+        assert env.wire.requests[before:] == [("PATCH", "n1")] * 5
 
 
-async def test_a_healthy_leaf_enqueues_nothing(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
+async def test_a_healthy_leaf_enqueues_nothing(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
         assert loop_harness.marked == ["oak"]
         first = loop_harness.health("oak")
-        await grove.rounds(10)
+        await env.rounds(10)
         assert loop_harness.marked == ["oak"]
         assert loop_harness.health("oak").renewed_at > first.renewed_at
         assert loop_harness.health("oak").last_contact > first.last_contact
 
 
-async def test_a_lease_that_was_there_is_taken_up(grove):
+async def test_a_lease_that_was_there_is_taken_up(env):
     old = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "another-life"}
     metadata = {"name": "n1", "namespace": LEASE_NAMESPACE, "ownerReferences": [old]}
-    await grove.root.create(LEASES, {"metadata": metadata, "spec": {"holderIdentity": "n1"}})
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping():
-        found = await lease_of(grove.root, "n1")
+    await env.root.create(LEASES, {"metadata": metadata, "spec": {"holderIdentity": "n1"}})
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping():
+        found = await lease_of(env.root, "n1")
         assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == ["uid-of-n1"]
         assert found["spec"]["leaseDurationSeconds"] == 40
 
 
-async def test_a_recreated_node_owns_its_lease(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
-        uid = await add_node(grove.root, "n1")
+async def test_a_recreated_node_owns_its_lease(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
+        uid = await add_node(env.root, "n1")
         loop_harness.change("oak", nodes=(NodeLeaseInput("n1", uid, True),))
-        await grove.rounds(1.5)
-        found = await lease_of(grove.root, "n1")
+        await env.rounds(1.5)
+        found = await lease_of(env.root, "n1")
         assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [uid]
-        assert await grove.age("n1") <= 10.0
+        assert await env.age("n1") <= 10.0
 
 
-async def test_a_deleted_lease_is_recreated(grove):
-    grove.desk.put("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
-    async with grove.keeping():
-        await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
-        await grove.rounds(1.5)
-        assert await grove.age("n1") <= 10.0
+async def test_a_deleted_lease_is_recreated(env):
+    env.harness.put("oak", b"oak first", ("n1", await add_node(env.root, "n1"), True))
+    async with env.keeping():
+        await env.root.delete(LEASES, "n1", LEASE_NAMESPACE)
+        await env.rounds(1.5)
+        assert await env.age("n1") <= 10.0
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
-async def test_a_lease_deleted_with_its_node_is_not_recreated_by_a_replica_that_missed_it(grove, is_made_anew):
-    grove.desk.put("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
-    async with grove.keeping() as loop_harness:
-        await grove.root.delete(NODES, "n1")
-        await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
+async def test_a_lease_deleted_with_its_node_is_not_recreated_by_a_replica_that_missed_it(env, is_made_anew):
+    env.harness.put("oak", b"oak first", ("n1", await add_node(env.root, "n1"), True))
+    async with env.keeping() as loop_harness:
+        await env.root.delete(NODES, "n1")
+        await env.root.delete(LEASES, "n1", LEASE_NAMESPACE)
         if is_made_anew:
-            await add_node(grove.root, "n1")
-        await grove.rounds(2.5)
-        assert await lease_of(grove.root, "n1") is None
+            await add_node(env.root, "n1")
+        await env.rounds(2.5)
+        assert await lease_of(env.root, "n1") is None
         assert loop_harness.health("oak").failed == ()
 
 
-async def test_no_lease_is_renewed_for_a_leaf_that_is_cut_off(grove):
-    [oak] = [grove.forest.leaves["oak"]]
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(2)
+async def test_no_lease_is_renewed_for_a_leaf_that_is_cut_off(env):
+    [oak] = [env.forest.leaves["oak"]]
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
+        await env.rounds(2)
         oak.disconnect()
-        before = await renew_time(grove.root, "n1")
+        before = await renew_time(env.root, "n1")
         contact = loop_harness.health("oak").last_contact
-        await grove.rounds(1)
+        await env.rounds(1)
         assert loop_harness.state("oak") is State.FAILING
-        await grove.rounds(2)
+        await env.rounds(2)
         assert loop_harness.state("oak") is State.UNREACHABLE
         assert loop_harness.health("oak").last_contact == contact
         assert "cut" in loop_harness.health("oak").message
-        assert await renew_time(grove.root, "n1") == before
+        assert await renew_time(env.root, "n1") == before
 
 
-async def test_a_leaf_that_is_back_is_renewed_after_two_good_probes(grove):
-    oak = grove.forest.leaves["oak"]
-    grove.desk.put("oak", b"oak first", "n1")
+async def test_a_leaf_that_is_back_is_renewed_after_two_good_probes(env):
+    oak = env.forest.leaves["oak"]
+    env.harness.put("oak", b"oak first", "n1")
     oak.disconnect()
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(3)
+    async with env.keeping() as loop_harness:
+        await env.rounds(3)
         assert loop_harness.state("oak") is State.UNREACHABLE
-        assert await lease_of(grove.root, "n1") is None
+        assert await lease_of(env.root, "n1") is None
         oak.reconnect()
-        await grove.rounds(1)
-        assert (loop_harness.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
-        await grove.rounds(1)
+        await env.rounds(1)
+        assert (loop_harness.state("oak"), await lease_of(env.root, "n1")) == (State.UNREACHABLE, None)
+        await env.rounds(1)
         assert loop_harness.state("oak") is State.ALIVE
-        assert await grove.age("n1") <= 10.0
+        assert await env.age("n1") <= 10.0
 
 
-async def test_a_leaf_that_hangs_delays_no_other(grove):
-    grove.forest.leaves["oak"].is_hanging = True
-    grove.desk.put("oak", b"oak first", "n1")
-    grove.desk.put("elm", b"elm first", "n2")
-    async with grove.keeping() as loop_harness:
+async def test_a_leaf_that_hangs_delays_no_other(env):
+    env.forest.leaves["oak"].is_hanging = True
+    env.harness.put("oak", b"oak first", "n1")
+    env.harness.put("elm", b"elm first", "n2")
+    async with env.keeping() as loop_harness:
         for _ in range(6):
-            await grove.rounds(1)
-            assert await grove.age("n2") <= 10.0
+            await env.rounds(1)
+            assert await env.age("n2") <= 10.0
         assert (loop_harness.state("oak"), loop_harness.state("elm")) == (State.UNREACHABLE, State.ALIVE)
         assert loop_harness.health("oak").message == "GET /readyz: no answer in 5 s"
 
 
-async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(grove):
-    oak = grove.forest.leaves["oak"]
-    grove.desk.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(1)
+async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(env):
+    oak = env.forest.leaves["oak"]
+    env.harness.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
+    async with env.keeping() as loop_harness:
+        await env.rounds(1)
         oak.tokens = {"second"}
-        await grove.rounds(11)
+        await env.rounds(11)
         assert loop_harness.state("oak") is State.REJECTING
         assert "401" in loop_harness.health("oak").message
-        assert await grove.age("n1") <= 10.0
-        await grove.rounds(4)
+        assert await env.age("n1") <= 10.0
+        await env.rounds(4)
         assert (loop_harness.state("oak"), loop_harness.health("oak").is_rejected) == (State.UNREACHABLE, True)
-        assert await grove.age("n1") > 10.0
+        assert await env.age("n1") > 10.0
 
 
-async def test_another_cluster_that_answers_does_not_speak_for_the_nodes_beyond_the_grace(grove):
-    grove.desk.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(1)
+async def test_another_cluster_that_answers_does_not_speak_for_the_nodes_beyond_the_grace(env):
+    env.harness.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
+    async with env.keeping() as loop_harness:
+        await env.rounds(1)
         loop_harness.change("oak", is_other=True)
-        await grove.rounds(11)
+        await env.rounds(11)
         assert loop_harness.state("oak") is State.REJECTING
-        assert await grove.age("n1") <= 10.0
-        await grove.rounds(4)
+        assert await env.age("n1") <= 10.0
+        await env.rounds(4)
         assert (loop_harness.state("oak"), loop_harness.health("oak").is_rejected) == (State.UNREACHABLE, True)
-        assert await grove.age("n1") > 10.0
+        assert await env.age("n1") > 10.0
         loop_harness.change("oak", is_other=False)
-        await grove.rounds(2)
+        await env.rounds(2)
         assert loop_harness.state("oak") is State.ALIVE
-        assert await grove.age("n1") <= 10.0
+        assert await env.age("n1") <= 10.0
 
 
-async def test_a_write_that_waited_for_its_turn_asks_whether_it_may_still_be_sent(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(2)
-        before = await renew_time(grove.root, "n1")
+async def test_a_write_that_waited_for_its_turn_asks_whether_it_may_still_be_sent(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
+        await env.rounds(2)
+        before = await renew_time(env.root, "n1")
         # As where the pool of connections is exhausted: the lease is lost while the write waits.
-        grove.wire.queued = loop_harness.gate
-        await grove.rounds(2)
-        assert await renew_time(grove.root, "n1") == before
-        grove.wire.queued, loop_harness.gate.is_open = None, True
-        await grove.rounds(2)
-        assert await renew_time(grove.root, "n1") != before
+        env.wire.queued = loop_harness.gate
+        await env.rounds(2)
+        assert await renew_time(env.root, "n1") == before
+        env.wire.queued, loop_harness.gate.is_open = None, True
+        await env.rounds(2)
+        assert await renew_time(env.root, "n1") != before
 
 
-async def test_a_grace_that_began_before_we_came_goes_on(grove):
-    grove.forest.leaves["oak"].tokens = {"second"}
-    began = grove.clock.now() - timedelta(seconds=100)
-    grove.desk.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2), rejected_since=began)
-    async with grove.keeping() as loop_harness:
+async def test_a_grace_that_began_before_we_came_goes_on(env):
+    env.forest.leaves["oak"].tokens = {"second"}
+    began = env.clock.now() - timedelta(seconds=100)
+    env.harness.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2), rejected_since=began)
+    async with env.keeping() as loop_harness:
         assert (loop_harness.state("oak"), loop_harness.health("oak").rejected_since) == (State.REJECTING, began)
-        await grove.rounds(3)
+        await env.rounds(3)
         assert (loop_harness.state("oak"), loop_harness.health("oak").rejected_since) == (State.UNREACHABLE, began)
 
 
-async def test_rotated_credentials_are_tried_at_once(grove):
-    oak = grove.forest.leaves["oak"]
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
+async def test_rotated_credentials_are_tried_at_once(env):
+    oak = env.forest.leaves["oak"]
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
         oak.tokens = {"second"}
-        await grove.rounds(2)
+        await env.rounds(2)
         assert loop_harness.state("oak") is State.REJECTING
         loop_harness.change("oak", kubeconfig=b"oak second")
-        await grove.clock.advance(0.1)
+        await env.clock.advance(0.1)
         assert loop_harness.state("oak") is State.ALIVE
-        assert await grove.age("n1") <= 0.2
+        assert await env.age("n1") <= 0.2
 
 
-async def test_kubeconfigs_that_fail_one_after_another_do_not_make_a_leaf_unreachable_sooner(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
-        await grove.clock.advance(next_round("oak", 0.0) + 0.1)
-        grove.forest.leaves["oak"].disconnect()
+async def test_kubeconfigs_that_fail_one_after_another_do_not_make_a_leaf_unreachable_sooner(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
+        await env.clock.advance(next_round("oak", 0.0) + 0.1)
+        env.forest.leaves["oak"].disconnect()
         for number in range(5):
             loop_harness.change("oak", kubeconfig=f"oak {number}".encode())
-            await grove.clock.advance(0.1)
+            await env.clock.advance(0.1)
         assert loop_harness.state("oak") is State.ALIVE
-        await grove.rounds(2)
+        await env.rounds(2)
         assert loop_harness.state("oak") is State.FAILING
-        await grove.rounds(1)
+        await env.rounds(1)
         assert loop_harness.state("oak") is State.UNREACHABLE
 
 
-async def test_a_kubeconfig_that_cannot_be_used_counts_as_no_answer(grove):
-    grove.desk.put("oak", b'{"clusters": 7}', "n1")
-    grove.desk.put("elm", b"", "n2")
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(3)
+async def test_a_kubeconfig_that_cannot_be_used_counts_as_no_answer(env):
+    env.harness.put("oak", b'{"clusters": 7}', "n1")
+    env.harness.put("elm", b"", "n2")
+    async with env.keeping() as loop_harness:
+        await env.rounds(3)
         assert loop_harness.state("oak") is State.UNREACHABLE
         assert loop_harness.health("oak").message.startswith("the kubeconfig is refused")
         assert (loop_harness.state("elm"), loop_harness.health("elm").message) == (State.UNREACHABLE, "no kubeconfig")
 
 
-async def test_a_leaf_that_was_given_up_before_we_came_is_not_renewed_at_once(grove):
-    grove.desk.put("oak", b"oak first", "n1", is_given_up=True)
-    async with grove.keeping() as loop_harness:
-        assert (loop_harness.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
-        await grove.rounds(1.5)
+async def test_a_leaf_that_was_given_up_before_we_came_is_not_renewed_at_once(env):
+    env.harness.put("oak", b"oak first", "n1", is_given_up=True)
+    async with env.keeping() as loop_harness:
+        assert (loop_harness.state("oak"), await lease_of(env.root, "n1")) == (State.UNREACHABLE, None)
+        await env.rounds(1.5)
         assert loop_harness.state("oak") is State.ALIVE
-        assert await grove.age("n1") <= 15.0
+        assert await env.age("n1") <= 15.0
 
 
-async def test_a_node_that_the_leaf_has_lost_is_not_renewed_and_the_others_are(grove):
-    grove.desk.put("oak", b"oak first", "n1", ("n2", "u2", False))
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(2)
-        assert await lease_of(grove.root, "n2") is None
-        assert await grove.age("n1") <= 10.0
+async def test_a_node_that_the_leaf_has_lost_is_not_renewed_and_the_others_are(env):
+    env.harness.put("oak", b"oak first", "n1", ("n2", "u2", False))
+    async with env.keeping() as loop_harness:
+        await env.rounds(2)
+        assert await lease_of(env.root, "n2") is None
+        assert await env.age("n1") <= 10.0
         assert loop_harness.health("oak").failed == ()
 
 
-async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
+async def test_a_new_node_gets_its_lease_before_the_next_round(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
         # Just after a round: the next is far away.
-        await grove.clock.advance(next_round("oak", 0.0) + 0.1)
+        await env.clock.advance(next_round("oak", 0.0) + 0.1)
         loop_harness.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
-        await grove.clock.advance(0.1)
-        assert await grove.age("n2") <= 0.2
+        await env.clock.advance(0.1)
+        assert await env.age("n2") <= 0.2
 
 
-async def test_the_time_of_the_last_renewal_is_published_and_the_first_one_at_once(grove):
-    grove.desk.put("oak", b"oak first")
-    async with grove.keeping() as loop_harness:
+async def test_the_time_of_the_last_renewal_is_published_and_the_first_one_at_once(env):
+    env.harness.put("oak", b"oak first")
+    async with env.keeping() as loop_harness:
         assert (loop_harness.health("oak").renewed_at, loop_harness.marked) == (None, ["oak"])
-        await grove.clock.advance(next_round("oak", 0.0) + 0.1)
+        await env.clock.advance(next_round("oak", 0.0) + 0.1)
         loop_harness.change("oak", nodes=(NodeLeaseInput("n1", "u1", True),))
-        await grove.clock.advance(0.1)
+        await env.clock.advance(0.1)
         first = loop_harness.health("oak").renewed_at
         assert (first is not None, loop_harness.marked) == (True, ["oak"] * 2)
         loop_harness.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
-        await grove.clock.advance(0.1)
+        await env.clock.advance(0.1)
         assert loop_harness.health("oak").renewed_at == first
-        grove.wire.answers["n1"] = 500
-        await grove.rounds(2)
+        env.wire.answers["n1"] = 500
+        await env.rounds(2)
         assert loop_harness.health("oak").renewed_at == first
 
 
-async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
-        await grove.rounds(1)
+async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
+        await env.rounds(1)
         loop_harness.known.drop("oak")
-        await grove.rounds(1)
-        probes, writes = len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)
-        await grove.rounds(3)
-        assert (len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)) == (probes, writes)
+        await env.rounds(1)
+        probes, writes = len(env.forest.leaves["oak"].requests), len(env.wire.requests)
+        await env.rounds(3)
+        assert (len(env.forest.leaves["oak"].requests), len(env.wire.requests)) == (probes, writes)
         assert loop_harness.health("oak") is None
 
 
 @pytest.mark.parametrize("code", [403, 500, 422])
-async def test_a_lease_that_cannot_be_written_concerns_itself_alone(grove, code):
-    grove.desk.put("oak", b"oak first", "n1", "n2")
-    async with grove.keeping() as loop_harness:
-        grove.wire.answers["n1"] = code
-        await grove.rounds(2)
+async def test_a_lease_that_cannot_be_written_concerns_itself_alone(env, code):
+    env.harness.put("oak", b"oak first", "n1", "n2")
+    async with env.keeping() as loop_harness:
+        env.wire.answers["n1"] = code
+        await env.rounds(2)
         assert loop_harness.health("oak").failed == (("n1", f"{code} as asked"),)
         assert (loop_harness.state("oak"), loop_harness.marked) == (State.ALIVE, ["oak", "oak"])
-        assert await grove.age("n2") <= 10.0
-        del grove.wire.answers["n1"]
-        await grove.rounds(1)
+        assert await env.age("n2") <= 10.0
+        del env.wire.answers["n1"]
+        await env.rounds(1)
         assert (loop_harness.health("oak").failed, loop_harness.marked) == ((), ["oak"] * 3)
-        assert await grove.age("n1") <= 10.0
+        assert await env.age("n1") <= 10.0
 
 
-async def test_a_lost_answer_is_confirmed_by_a_read_and_not_taken_for_another_process(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
-        grove.wire.lost.add("n1")
-        await grove.rounds(3)
+async def test_a_lost_answer_is_confirmed_by_a_read_and_not_taken_for_another_process(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
+        env.wire.lost.add("n1")
+        await env.rounds(3)
         assert "the answer was lost" in dict(loop_harness.health("oak").failed)["n1"]
         assert loop_harness.health("oak").moved == ()
-        grove.wire.lost.clear()
-        await grove.rounds(1)
+        env.wire.lost.clear()
+        await env.rounds(1)
         assert loop_harness.health("oak").failed == ()
-        before = len(grove.wire.requests)
-        await grove.rounds(2)
-        assert grove.wire.requests[before:] == [("PATCH", "n1")] * 2
+        before = len(env.wire.requests)
+        await env.rounds(2)
+        assert env.wire.requests[before:] == [("PATCH", "n1")] * 2
 
 
-async def test_a_write_that_is_never_answered_ends_with_its_round(grove):
-    grove.desk.put("oak", b"oak first", "n1", "n2")
-    async with grove.keeping() as loop_harness:
-        grove.wire.hanging.add("n1")
-        await grove.rounds(3)
+async def test_a_write_that_is_never_answered_ends_with_its_round(env):
+    env.harness.put("oak", b"oak first", "n1", "n2")
+    async with env.keeping() as loop_harness:
+        env.wire.hanging.add("n1")
+        await env.rounds(3)
         assert loop_harness.health("oak").failed == (("n1", LATE),)
         assert (loop_harness.state("oak"), loop_harness.health("oak").moved) == (State.ALIVE, ())
-        assert await grove.age("n2") <= 10.0
-        grove.wire.hanging.clear()
-        await grove.rounds(2)
+        assert await env.age("n2") <= 10.0
+        env.wire.hanging.clear()
+        await env.rounds(2)
         assert loop_harness.health("oak").failed == ()
-        assert await grove.age("n1") <= 10.0
+        assert await env.age("n1") <= 10.0
 
 
-async def move(grove, node):
+async def move(env, node):
     """Renew the lease as another process does."""
-    moment = grove.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    await grove.root.patch(LEASES, node, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
+    moment = env.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    await env.root.patch(LEASES, node, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
 
 
-async def test_another_process_that_renews_is_detected(grove):
-    grove.desk.put("oak", b"oak first", "n1", "n2")
-    async with grove.keeping() as loop_harness:
-        await grove.clock.advance(3.0)
+async def test_another_process_that_renews_is_detected(env):
+    env.harness.put("oak", b"oak first", "n1", "n2")
+    async with env.keeping() as loop_harness:
+        await env.clock.advance(3.0)
         for _ in range(3):
-            await move(grove, "n1")
-            await grove.rounds(1)
+            await move(env, "n1")
+            await env.rounds(1)
         assert loop_harness.health("oak").moved == ("n1",)
         assert loop_harness.health("oak").failed == ()
 
 
-async def test_another_process_is_detected_while_we_may_not_write_and_forgotten_when_gone(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
-        await grove.clock.advance(3.0)
+async def test_another_process_is_detected_while_we_may_not_write_and_forgotten_when_gone(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
+        await env.clock.advance(3.0)
         for _ in range(3):
-            await move(grove, "n1")
-            await grove.rounds(1)
+            await move(env, "n1")
+            await env.rounds(1)
         loop_harness.gate.is_open = False
         for _ in range(6):
-            await move(grove, "n1")
-            await grove.rounds(1)
+            await move(env, "n1")
+            await env.rounds(1)
             assert loop_harness.health("oak").moved == ("n1",)
-        left = await renew_time(grove.root, "n1")
-        await grove.rounds(6)
+        left = await renew_time(env.root, "n1")
+        await env.rounds(6)
         assert loop_harness.health("oak").moved == ()
-        assert await renew_time(grove.root, "n1") == left
+        assert await renew_time(env.root, "n1") == left
         loop_harness.gate.is_open = True
-        await grove.rounds(1)
-        assert await grove.age("n1") <= 10.0
+        await env.rounds(1)
+        assert await env.age("n1") <= 10.0
 
 
-async def test_a_change_that_renews_nothing_is_no_move(grove):
-    grove.desk.put("oak", b"oak first", "n1")
-    async with grove.keeping() as loop_harness:
+async def test_a_change_that_renews_nothing_is_no_move(env):
+    env.harness.put("oak", b"oak first", "n1")
+    async with env.keeping() as loop_harness:
         for number in range(4):
             labels = {"metadata": {"labels": {"touched": str(number)}}}
-            await grove.root.patch(LEASES, "n1", labels, LEASE_NAMESPACE)
-            await grove.rounds(1)
-            assert await grove.age("n1") <= 10.0
+            await env.root.patch(LEASES, "n1", labels, LEASE_NAMESPACE)
+            await env.rounds(1)
+            assert await env.age("n1") <= 10.0
         assert loop_harness.health("oak").moved == ()
 
 
 @pytest.mark.parametrize(("seconds", "is_moved"), [(5, True), (60, False)])
-async def test_a_lease_of_a_node_that_kosmos_made_is_kosmos_while_it_is_fresh(grove, seconds, is_moved):
-    renewed = format_rfc3339_micro(grove.clock.now() - timedelta(seconds=seconds))
-    await grove.root.create(LEASES, manifest("n1", "u1", renewed))
-    grove.desk.put("oak", b"oak first", ("n1", "u1", True, False))
-    grove.desk.gate.is_open = False
-    async with grove.keeping() as loop_harness:
+async def test_a_lease_of_a_node_that_kosmos_made_is_kosmos_while_it_is_fresh(env, seconds, is_moved):
+    renewed = format_rfc3339_micro(env.clock.now() - timedelta(seconds=seconds))
+    await env.root.create(LEASES, manifest("n1", "u1", renewed))
+    env.harness.put("oak", b"oak first", ("n1", "u1", True, False))
+    env.harness.gate.is_open = False
+    async with env.keeping() as loop_harness:
         assert (loop_harness.health("oak").moved == ("n1",)) is is_moved
-        assert await renew_time(grove.root, "n1") == renewed
-        await grove.rounds(5)
+        assert await renew_time(env.root, "n1") == renewed
+        await env.rounds(5)
         assert loop_harness.health("oak").moved == ()

@@ -35,17 +35,17 @@ OWN = settled_state(nodes=[leaf_node("n1")]).roots["kosmos-east"]
 
 
 def test_leases_that_another_process_renews_reveal_a_peer_operator():
-    living = detect_peer_operator(Seen(OWN, alive(moved=("kosmos-east",))), NOW)
+    peer = detect_peer_operator(Seen(OWN, alive(moved=("kosmos-east",))), NOW)
 
-    assert living.name == "Kosmos' clustertree manager"
-    assert living.hand_over.startswith("It renews the leases of kosmos-east. Scale Deployment")
+    assert peer.name == "Kosmos' clustertree manager"
+    assert peer.hand_over.startswith("It renews the leases of kosmos-east. Scale Deployment")
 
 
 def test_nodes_that_kosmos_made_are_left_alone_until_their_leases_have_been_looked_at():
-    living = detect_peer_operator(Seen(LEFT), NOW)
+    peer = detect_peer_operator(Seen(LEFT), NOW)
 
-    assert "as far as is known" in living.name
-    assert "kosmos-east" in living.hand_over
+    assert "as far as is known" in peer.name
+    assert "kosmos-east" in peer.hand_over
 
 
 @pytest.mark.parametrize(

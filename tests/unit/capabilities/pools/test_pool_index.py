@@ -127,9 +127,9 @@ def test_a_pool_that_goes_is_refused_whatever_it_was():
 
 
 def test_only_as_many_refusals_are_made_as_are_asked_for():
-    market = PoolIndex([offer(f"a/p{number:03}", labels={"x": "1"}) for number in range(100)])
+    index = PoolIndex([offer(f"a/p{number:03}", labels={"x": "1"}) for number in range(100)])
 
-    assert [each.pool for each, _ in market.refusals(placement({"x": "2"}), 3)] == ["p000", "p001", "p002"]
+    assert [each.pool for each, _ in index.refusals(placement({"x": "2"}), 3)] == ["p000", "p001", "p002"]
 
 
 # against the plainest way to do it
@@ -150,7 +150,7 @@ placements = st.builds(placement, st.dictionaries(keys, values, max_size=3), st.
 
 
 @st.composite
-def markets(draw):
+def indexes(draw):
     offers = []
     for number in range(draw(st.integers(0, 8))):
         pool = f"p{number}"
@@ -196,13 +196,13 @@ def naive(each, wanted):
     return each.unavailable_reason
 
 
-@given(markets(), placements)
+@given(indexes(), placements)
 def test_the_index_finds_what_asking_every_pool_finds(offers, wanted):
-    market = PoolIndex(offers)
+    index = PoolIndex(offers)
     expected = {each.pool: naive(each, wanted) for each in offers}
 
-    match = market.match(wanted)
-    refused = {each.pool: message.reason for each, message in market.refusals(wanted)}
+    match = index.match(wanted)
+    refused = {each.pool: message.reason for each, message in index.refusals(wanted)}
 
     assert [offers[position].pool for position in match.fitting] == [p for p, why in expected.items() if why is None]
     assert refused == {pool: why for pool, why in expected.items() if why is not None}
@@ -210,9 +210,9 @@ def test_the_index_finds_what_asking_every_pool_finds(offers, wanted):
     assert all(list(refused.values()).count(reason) == count for reason, count in match.counts.items())
 
 
-@given(markets(), placements)
+@given(indexes(), placements)
 def test_more_tolerations_and_fewer_labels_never_lose_a_pool(offers, wanted):
-    market = PoolIndex(offers)
+    index = PoolIndex(offers)
     approval_roots = placement({}, [*map(msgspec.to_builtins, wanted.tolerations), EXISTS])
 
-    assert set(market.match(wanted).fitting) <= set(market.match(approval_roots).fitting)
+    assert set(index.match(wanted).fitting) <= set(index.match(approval_roots).fitting)

@@ -27,7 +27,7 @@ def offers(*worlds):
     return collect_services(PoolsView(*worlds, services=[service("web")]), NOW).offers
 
 
-def hindrances(*worlds):
+def unavailable(*worlds):
     return {f"{each.cluster}/{each.pool}": each.unavailable_reason for each in offers(*worlds)}
 
 
@@ -44,7 +44,7 @@ def test_without_services_nobody_asks_what_is_offered():
 
 
 def test_offers_come_from_all_clusters_in_their_order():
-    assert list(hindrances(world("b"), world("a"))) == ["a/gpu", "a/web", "b/gpu", "b/web"]
+    assert list(unavailable(world("b"), world("a"))) == ["a/gpu", "a/web", "b/gpu", "b/web"]
 
 
 def test_workers_of_the_old_form_are_the_pool_default():
@@ -54,7 +54,7 @@ def test_workers_of_the_old_form_are_the_pool_default():
 
 
 def test_a_pool_without_nodes_is_no_candidate():
-    assert hindrances(world(workerPools={"none": pool(0), "some": pool(1)})) == {
+    assert unavailable(world(workerPools={"none": pool(0), "some": pool(1)})) == {
         "prod/none": Reason.POOL_EMPTY,
         "prod/some": None,
     }
@@ -63,7 +63,7 @@ def test_a_pool_without_nodes_is_no_candidate():
 def test_a_pool_that_was_never_made_is_no_candidate():
     found = world()
 
-    assert set(hindrances(with_management(found, deployments={})).values()) == {Reason.POOL_EMPTY}
+    assert set(unavailable(with_management(found, deployments={})).values()) == {Reason.POOL_EMPTY}
 
 
 def test_of_a_pool_that_is_autoscaled_the_number_there_is_counts():
@@ -86,21 +86,21 @@ def test_a_pool_that_is_taken_out_is_leaving():
 def test_before_the_pivot_no_pool_is_a_candidate_unless_there_is_none_to_wait_for():
     elsewhere = Workload(uid="another", has_kubeconfig=True)
 
-    assert set(hindrances(replace(world(), workload=elsewhere)).values()) == {Reason.CLUSTER_NOT_READY}
-    assert set(hindrances(replace(world(pivot="Never"), workload=elsewhere)).values()) == {None}
+    assert set(unavailable(replace(world(), workload=elsewhere)).values()) == {Reason.CLUSTER_NOT_READY}
+    assert set(unavailable(replace(world(pivot="Never"), workload=elsewhere)).values()) == {None}
 
 
 def test_before_there_is_a_control_plane_no_pool_is_a_candidate():
     found = world(pivot="Never")
     bare = {**found.management.cluster, "status": {}}
 
-    assert set(hindrances(with_management(found, cluster=bare)).values()) == {Reason.CLUSTER_NOT_READY}
+    assert set(unavailable(with_management(found, cluster=bare)).values()) == {Reason.CLUSTER_NOT_READY}
 
 
 def test_a_cluster_that_is_going_has_no_candidates():
     going = cluster("prod", workerPools=POOLS, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
 
-    assert set(hindrances(replace(world(), cluster=going)).values()) == {Reason.CLUSTER_NOT_READY}
+    assert set(unavailable(replace(world(), cluster=going)).values()) == {Reason.CLUSTER_NOT_READY}
 
 
 def test_a_service_that_cannot_be_read_is_set_aside_even_where_an_older_one_is_known():

@@ -58,16 +58,16 @@ def pools(**changes: Any) -> Object:
 
 
 def test_the_cluster_of_the_design_passes_without_a_warning():
-    verdict = created(seed())
+    response = created(seed())
 
-    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+    assert (response.is_allowed, response.warnings) == (True, ())
 
 
 def test_a_key_that_would_keep_nodes_out_is_denied_with_field_value_and_remedy():
-    verdict = created(cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL, taints=[BAD_TAINT])}))
+    response = created(cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL, taints=[BAD_TAINT])}))
 
-    assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
-    first, second = verdict.message.split("; ")
+    assert (response.is_allowed, response.code, response.reason) == (False, 422, "Invalid")
+    first, second = response.message.split("; ")
     assert first.startswith('spec.nodes.workerPools[gpu].labels: Invalid value: "foo.k8s.io/a": the kubelet does not')
     assert "or your own domain" in first
     assert second.startswith(
@@ -79,10 +79,10 @@ def test_an_update_that_leaves_bad_keys_as_they_were_passes_with_a_warning():
     old = cluster_body(workerPools={"gpu": pool(1, labels=BAD_LABEL, taints=["a:NoExecute", BAD_TAINT])})
     new = cluster_body(workerPools={"gpu": pool(5, labels={**BAD_LABEL, "fine": "x"}, taints=[BAD_TAINT])})
 
-    verdict = updated(old, new)
+    response = updated(old, new)
 
-    assert verdict.is_allowed
-    assert [warning.rpartition("; ")[2] for warning in verdict.warnings] == [
+    assert response.is_allowed
+    assert [warning.rpartition("; ")[2] for warning in response.warnings] == [
         "accepted because the stored object already has it"
     ] * 2
 
@@ -97,17 +97,17 @@ def test_an_update_that_leaves_bad_keys_as_they_were_passes_with_a_warning():
     ids=["another key", "another pool too", "another pool"],
 )
 def test_an_update_that_brings_a_bad_key_is_denied(pools):
-    verdict = updated(cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL)}), cluster_body(workerPools=pools))
+    response = updated(cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL)}), cluster_body(workerPools=pools))
 
-    assert not verdict.is_allowed
+    assert not response.is_allowed
 
 
 def test_a_bad_key_can_always_be_taken_out():
-    verdict = updated(
+    response = updated(
         cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL)}), cluster_body(workerPools={"gpu": pool()})
     )
 
-    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+    assert (response.is_allowed, response.warnings) == (True, ())
 
 
 def test_what_does_not_touch_the_spec_passes_without_a_look():
@@ -133,9 +133,9 @@ def test_what_cannot_be_read_is_left_to_the_plan():
 
 
 def test_bounds_that_are_ignored_are_said_with_the_message_of_the_design():
-    verdict = created(cluster_body(workerPools={"general": pool(5, min=3, max=10), "other": pool()}))
+    response = created(cluster_body(workerPools={"general": pool(5, min=3, max=10), "other": pool()}))
 
-    assert verdict.warnings == ('pool="general": min/max autoscaling not implemented, using fixed replicas=5',)
+    assert response.warnings == ('pool="general": min/max autoscaling not implemented, using fixed replicas=5',)
 
 
 def test_bounds_that_are_used_cause_no_warning():
@@ -167,10 +167,10 @@ def test_the_policy_orphan_is_warned_of():
 def test_a_change_that_replaces_nodes_says_how_many_and_why():
     new = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}}))
 
-    verdict = updated(seed(), new, PoolsView(world()))
+    response = updated(seed(), new, PoolsView(world()))
 
-    assert verdict.is_allowed
-    assert verdict.warnings == (
+    assert response.is_allowed
+    assert response.warnings == (
         "Starts a rollout of pool gpu (GPU Workers (A100)) that replaces 2 nodes, one at a time: labels or taints that "
         "are set when a node joins changed",
     )
@@ -212,10 +212,10 @@ def test_what_would_be_replaced_anyway_is_not_warned_of_again():
 
 
 def test_a_cluster_that_manages_itself_cannot_be_deleted():
-    verdict = deleted(seed(), PoolsView(world(is_pivoted=True)))
+    response = deleted(seed(), PoolsView(world(is_pivoted=True)))
 
-    assert (verdict.is_allowed, verdict.code) == (False, 403)
-    assert verdict.message == (
+    assert (response.is_allowed, response.code) == (False, 403)
+    assert response.message == (
         "prod manages itself and cannot delete itself: move its Cluster API objects out with clusterctl, or annotate "
         'it with lattice.dev/orphan-on-delete: "true" to delete only the LatticeCluster'
     )
@@ -224,27 +224,27 @@ def test_a_cluster_that_manages_itself_cannot_be_deleted():
 def test_a_cluster_that_may_be_the_one_we_run_on_cannot_be_deleted_either():
     unknown = replace(world(), workload=Workload(has_kubeconfig=True, error="connection refused"))
 
-    verdict = deleted(seed(), PoolsView(unknown))
+    response = deleted(seed(), PoolsView(unknown))
 
-    assert not verdict.is_allowed
-    assert "it is unreachable (connection refused)" in verdict.message
+    assert not response.is_allowed
+    assert "it is unreachable (connection refused)" in response.message
 
 
 def test_an_orphaned_cluster_may_be_deleted():
     body = seed(metadata={"annotations": {"lattice.dev/orphan-on-delete": "true"}})
 
-    verdict = deleted(body, PoolsView(world(is_pivoted=True)))
+    response = deleted(body, PoolsView(world(is_pivoted=True)))
 
-    assert verdict.is_allowed
-    assert verdict.warnings == ("only LatticeCluster prod is deleted: its machines and Cluster API objects stay",)
+    assert response.is_allowed
+    assert response.warnings == ("only LatticeCluster prod is deleted: its machines and Cluster API objects stay",)
 
 
 def test_a_cluster_elsewhere_may_be_deleted_and_it_is_said_what_goes():
     elsewhere = replace(world(), workload=Workload(uid="another", has_kubeconfig=True))
 
-    verdict = deleted(seed(), PoolsView(elsewhere))
+    response = deleted(seed(), PoolsView(elsewhere))
 
-    assert (verdict.is_allowed, verdict.warnings) == (True, ("deleting prod deletes its 6 machines without a drain",))
+    assert (response.is_allowed, response.warnings) == (True, ("deleting prod deletes its 6 machines without a drain",))
 
 
 def test_a_cluster_of_which_nothing_is_known_may_be_deleted():
@@ -257,10 +257,10 @@ def test_a_cluster_of_which_nothing_is_known_may_be_deleted():
 def test_deleting_a_class_in_use_passes_and_names_the_pools():
     body = class_body("medium")
 
-    verdict = review_class(review("DELETE", None, body), PoolsView(world()))
+    response = review_class(review("DELETE", None, body), PoolsView(world()))
 
-    assert verdict.is_allowed
-    assert verdict.warnings == (
+    assert response.is_allowed
+    assert response.warnings == (
         "LatticeNodeClass medium is used by 1 pool (prod/general): without it they keep their nodes and can be scaled, "
         "but no other change to them is applied",
     )
@@ -273,10 +273,10 @@ def test_deleting_an_unused_class_passes_without_a_warning():
 def test_a_change_of_a_class_that_replaces_nodes_names_the_pools():
     old, new = class_body("medium", docker={"image": "a"}), class_body("medium", docker={"image": "b"})
 
-    verdict = review_class(review("UPDATE", new, old), PoolsView(world()))
+    response = review_class(review("UPDATE", new, old), PoolsView(world()))
 
-    assert verdict.is_allowed
-    assert verdict.warnings == (
+    assert response.is_allowed
+    assert response.warnings == (
         "this change of LatticeNodeClass medium replaces the nodes of 1 pool (prod/general), one at a time in each",
     )
 
@@ -318,12 +318,12 @@ def test_a_removed_pool_is_warned_of_with_what_becomes_of_its_nodes(policy, said
     old = seed(poolDeletionPolicy=policy)
     new = seed(workerPools=pools(gpu=None), poolDeletionPolicy=policy)
 
-    verdict = updated(old, new, PoolsView(world(poolDeletionPolicy=policy)))
+    response = updated(old, new, PoolsView(world(poolDeletionPolicy=policy)))
 
-    assert (verdict.is_allowed, verdict.warnings) == (True, (said,))
+    assert (response.is_allowed, response.warnings) == (True, (said,))
 
 
 def test_a_control_plane_that_is_scaled_down_is_warned_of():
-    verdict = updated(seed(controlPlane=3), seed(controlPlane=1), PoolsView(world(controlPlane=3)))
+    response = updated(seed(controlPlane=3), seed(controlPlane=1), PoolsView(world(controlPlane=3)))
 
-    assert verdict.warnings == ("Scales the control plane of prod from 3 to 1, which deletes 2 control plane nodes",)
+    assert response.warnings == ("Scales the control plane of prod from 3 to 1, which deletes 2 control plane nodes",)

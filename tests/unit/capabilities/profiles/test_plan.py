@@ -392,8 +392,8 @@ def test_a_budget_that_is_no_number_is_as_good_as_none(text):
 def test_a_malformed_generation_is_ignored(text):
     pinned = replace(changed(applied(world())), node=node(profileUpdatePolicy="Manual"))
     compute = pinned.objects["nova"]
-    spoilt = {**compute["metadata"], "annotations": {**compute["metadata"]["annotations"], names.GENERATION: text}}
-    assert "PinnedByPolicy" in blocked(replace(pinned, objects={"nova": {**compute, "metadata": spoilt}}))
+    malformed = {**compute["metadata"], "annotations": {**compute["metadata"]["annotations"], names.GENERATION: text}}
+    assert "PinnedByPolicy" in blocked(replace(pinned, objects={"nova": {**compute, "metadata": malformed}}))
 
 
 def test_the_budget_is_a_number_or_a_share_and_at_least_one():

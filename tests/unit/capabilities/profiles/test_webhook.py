@@ -92,8 +92,8 @@ def cell(value: str) -> Object:
     return role_body(annotations={names.CELL: value})
 
 
-def quiet(verdict: AdmissionResponse) -> bool:
-    return verdict.is_allowed and verdict.warnings == ()
+def quiet(response: AdmissionResponse) -> bool:
+    return response.is_allowed and response.warnings == ()
 
 
 # choices
@@ -110,30 +110,30 @@ def test_the_nodes_and_the_role_of_the_design_pass_without_a_warning():
 @pytest.mark.parametrize("value", ["a,b", "Dell", " dell", "dell ", "a/b", "x" * 254])
 @pytest.mark.parametrize("make", [node_body, role_body])
 def test_a_choice_that_is_no_name_is_denied_with_key_and_value(make, value):
-    verdict = created(make("x", annotations={names.COMPUTE_PROFILE: value}))
+    response = created(make("x", annotations={names.COMPUTE_PROFILE: value}))
 
-    assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
-    assert f"Annotation {names.COMPUTE_PROFILE} on " in verdict.message
-    assert repr(value) in verdict.message
-    assert "is not the name of one ComputeProfile" in verdict.message
+    assert (response.is_allowed, response.code, response.reason) == (False, 422, "Invalid")
+    assert f"Annotation {names.COMPUTE_PROFILE} on " in response.message
+    assert repr(value) in response.message
+    assert "is not the name of one ComputeProfile" in response.message
 
 
 @pytest.mark.parametrize("make", [node_body, role_body])
 def test_a_cell_that_is_no_name_is_denied(make):
-    verdict = created(make("x", annotations={names.CELL: "Cell 1"}))
+    response = created(make("x", annotations={names.CELL: "Cell 1"}))
 
-    assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert f"Annotation {names.CELL} on " in verdict.message
-    assert "'Cell 1'" in verdict.message
+    assert (response.is_allowed, response.code) == (False, 422)
+    assert f"Annotation {names.CELL} on " in response.message
+    assert "'Cell 1'" in response.message
 
 
 def test_a_choice_of_a_declared_service_is_validated_alike():
     view = ProfilesView(service_body("storage"))
 
-    verdict = created(node(annotations={"storage.openstack.org/storage-profile": "A"}), view)
+    response = created(node(annotations={"storage.openstack.org/storage-profile": "A"}), view)
 
-    assert not verdict.is_allowed
-    assert "StorageProfile" in verdict.message
+    assert not response.is_allowed
+    assert "StorageProfile" in response.message
 
 
 def test_an_empty_choice_means_none_and_is_fine():
@@ -141,10 +141,10 @@ def test_an_empty_choice_means_none_and_is_fine():
 
 
 def test_a_bad_choice_from_before_does_not_keep_anybody_from_changing_something_else():
-    verdict = updated(choosing("a,b"), choosing("a,b", hostName="new"))
+    response = updated(choosing("a,b"), choosing("a,b", hostName="new"))
 
-    assert verdict.is_allowed
-    assert [warning.rpartition("; ")[2] for warning in verdict.warnings] == [
+    assert response.is_allowed
+    assert [warning.rpartition("; ")[2] for warning in response.warnings] == [
         "allowed because it was already so before this change"
     ]
 
@@ -164,10 +164,10 @@ def test_a_node_that_is_going_is_never_held_up():
 
 
 def test_a_choice_of_a_missing_profile_is_warned_of():
-    verdict = created(choosing("missing"), ProfilesView(ROLE))
+    response = created(choosing("missing"), ProfilesView(ROLE))
 
-    assert verdict.is_allowed
-    (warning,) = verdict.warnings
+    assert response.is_allowed
+    (warning,) = response.warnings
     assert warning.startswith(f"ComputeProfile missing does not exist in namespace {NAMESPACE}")
 
 
@@ -214,10 +214,10 @@ def test_a_body_that_does_not_decode_is_left_to_the_plan():
 def test_the_cell_of_a_node_cannot_change_once_its_compute_is_there():
     old, new = (node(annotations={names.CELL: each}) for each in ("nova-cell1", "nova-cell2"))
 
-    verdict = updated(old, new, ProfilesView(old, in_cell("edpm-compute-0")))
+    response = updated(old, new, ProfilesView(old, in_cell("edpm-compute-0")))
 
-    assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert "edpm-compute-0 is in cell nova-cell1 and cannot move to nova-cell2" in verdict.message
+    assert (response.is_allowed, response.code) == (False, 422)
+    assert "edpm-compute-0 is in cell nova-cell1 and cannot move to nova-cell2" in response.message
 
 
 def test_the_cell_of_a_node_can_change_while_it_has_no_compute():
@@ -230,29 +230,29 @@ def test_a_role_in_another_cell_cannot_be_taken():
     other = role_body("other", annotations={names.CELL: "nova-cell2"})
     view = ProfilesView(ROLE, other, node(), in_cell("edpm-compute-0"), *PROFILES)
 
-    verdict = updated(node(), node(role="other"), view)
+    response = updated(node(), node(role="other"), view)
 
-    assert not verdict.is_allowed
-    assert "cannot move to nova-cell2" in verdict.message
+    assert not response.is_allowed
+    assert "cannot move to nova-cell2" in response.message
 
 
 def test_a_node_in_the_wrong_cell_can_still_be_changed():
     old = node(annotations={names.CELL: "nova-cell2"})
     new = node(annotations={names.CELL: "nova-cell2"}, hostName="new")
 
-    verdict = updated(old, new, ProfilesView(old, in_cell("edpm-compute-0")))
+    response = updated(old, new, ProfilesView(old, in_cell("edpm-compute-0")))
 
-    assert verdict.is_allowed
-    assert "it was already so before" in verdict.warnings[0]
+    assert response.is_allowed
+    assert "it was already so before" in response.warnings[0]
 
 
 def test_a_node_that_gives_up_its_cell_is_warned_of_what_is_deleted():
     old = node(annotations={names.CELL: "nova-cell1"})
 
-    verdict = updated(old, node(annotations={names.CELL: ""}), ProfilesView(old, in_cell("edpm-compute-0")))
+    response = updated(old, node(annotations={names.CELL: ""}), ProfilesView(old, in_cell("edpm-compute-0")))
 
-    assert verdict.is_allowed
-    (warning,) = verdict.warnings
+    assert response.is_allowed
+    (warning,) = response.warnings
     assert warning.endswith("which deletes the NovaExternalCompute of 1 node (edpm-compute-0)")
 
 
@@ -261,45 +261,45 @@ def test_the_cell_of_a_role_cannot_change_while_nodes_follow_it():
     own = node("own", {names.CELL: "nova-cell1"})
     computes = [in_cell(each["metadata"]["name"]) for each in (*followers, own)]
 
-    verdict = updated(cell("nova-cell1"), cell("nova-cell2"), ProfilesView(*followers, own, *computes))
+    response = updated(cell("nova-cell1"), cell("nova-cell2"), ProfilesView(*followers, own, *computes))
 
-    assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert "12 nodes (n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08, n-09 and 2 more)" in verdict.message
-    assert "Keep 'nova-cell1', or create another role" in verdict.message
+    assert (response.is_allowed, response.code) == (False, 422)
+    assert "12 nodes (n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08, n-09 and 2 more)" in response.message
+    assert "Keep 'nova-cell1', or create another role" in response.message
 
 
 def test_the_cell_of_a_role_can_change_while_nobody_follows_it():
     own = node("own", {names.CELL: "nova-cell1"})
     unmade = node("unmade")
 
-    verdict = updated(cell("nova-cell1"), cell("nova-cell2"), ProfilesView(own, unmade, in_cell("own")))
+    response = updated(cell("nova-cell1"), cell("nova-cell2"), ProfilesView(own, unmade, in_cell("own")))
 
-    assert quiet(verdict)
+    assert quiet(response)
 
 
 def test_a_role_that_comes_back_names_the_cell_its_nodes_are_in():
     view = ProfilesView(node(), in_cell("edpm-compute-0"))
 
     assert quiet(created(cell("nova-cell1"), view))
-    verdict = created(cell("nova-cell2"), view)
-    assert not verdict.is_allowed
-    assert verdict.message.endswith("Set it to the cell that they are in")
+    response = created(cell("nova-cell2"), view)
+    assert not response.is_allowed
+    assert response.message.endswith("Set it to the cell that they are in")
 
 
 def test_a_role_that_gives_up_its_cell_is_warned_of_what_is_deleted():
-    verdict = updated(cell("nova-cell1"), role_body(), ProfilesView(node(), in_cell("edpm-compute-0")))
+    response = updated(cell("nova-cell1"), role_body(), ProfilesView(node(), in_cell("edpm-compute-0")))
 
-    assert verdict.is_allowed
-    assert verdict.warnings == (
+    assert response.is_allowed
+    assert response.warnings == (
         f"This change removes {names.CELL}, which deletes the NovaExternalCompute of 1 node (edpm-compute-0)",
     )
 
 
 def test_a_role_goes_with_a_warning_that_names_its_nodes():
-    verdict = deleted(ROLE, ProfilesView(ROLE, node()))
+    response = deleted(ROLE, ProfilesView(ROLE, node()))
 
-    assert verdict.is_allowed
-    assert "is the role of 1 node (edpm-compute-0)" in verdict.warnings[0]
+    assert response.is_allowed
+    assert "is the role of 1 node (edpm-compute-0)" in response.warnings[0]
 
 
 def test_a_role_without_nodes_goes_quietly():
@@ -310,10 +310,10 @@ def test_a_role_without_nodes_goes_quietly():
 
 
 def test_configuration_that_no_service_can_read_is_denied():
-    verdict = created(compute_profile_body("bad", "cpu_shared_set = 4\n"))
+    response = created(compute_profile_body("bad", "cpu_shared_set = 4\n"))
 
-    assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert verdict.message.startswith("ComputeProfile/bad: spec.customComputeServiceConfig")
+    assert (response.is_allowed, response.code) == (False, 422)
+    assert response.message.startswith("ComputeProfile/bad: spec.customComputeServiceConfig")
 
 
 def test_cpu_sets_that_overlap_are_denied():
@@ -324,20 +324,20 @@ def test_cpu_sets_that_overlap_are_denied():
 
 @pytest.mark.parametrize("config", ["", "# [compute]\n# cpu_shared_set = 4\n"], ids=["nothing", "comments"])
 def test_configuration_that_is_empty_is_warned_about(config):
-    verdict = created(compute_profile_body("hollow", config))
+    response = created(compute_profile_body("hollow", config))
 
-    assert verdict.is_allowed
-    assert any("spec.customComputeServiceConfig" in warning for warning in verdict.warnings)
+    assert response.is_allowed
+    assert any("spec.customComputeServiceConfig" in warning for warning in response.warnings)
 
 
 def test_bad_configuration_from_before_does_not_keep_anybody_from_changing_something_else():
     old = compute_profile_body("bad", "cpu_shared_set = 4\n")
 
-    verdict = updated(old, {**old, "spec": {**old["spec"], "maxUnavailable": 1}})
+    response = updated(old, {**old, "spec": {**old["spec"], "maxUnavailable": 1}})
 
-    assert verdict.is_allowed
-    assert all(warning.endswith("allowed because it was already so before this change") for warning in verdict.warnings)
-    assert verdict.warnings
+    assert response.is_allowed
+    assert all(each.endswith("allowed because it was already so before this change") for each in response.warnings)
+    assert response.warnings
 
 
 def test_a_change_says_which_nodes_it_reconfigures():
@@ -345,9 +345,9 @@ def test_a_change_says_which_nodes_it_reconfigures():
     new = compute_profile_body("dell-r740-shared-cpus", SHARED.replace("4.0", "8.0"))
     view = ProfilesView(ROLE, node(), node("edpm-compute-1", SEED_NODE_ANNOTATIONS), *PROFILES)
 
-    verdict = updated(old, new, view)
+    response = updated(old, new, view)
 
-    assert verdict.warnings == (
+    assert response.warnings == (
         "This change to ComputeProfile dell-r740-shared-cpus reconfigures nova on 1 node (edpm-compute-0)",
     )
 
@@ -382,10 +382,10 @@ def test_a_profile_that_nodes_have_is_not_deleted():
     going = node("going", deletionTimestamp="2030-01-01T00:00:00Z")
     view = ProfilesView(ROLE, *nodes, chooser, other, none, going)
 
-    verdict = deleted(compute_profile_body(), view)
+    response = deleted(compute_profile_body(), view)
 
-    assert (verdict.is_allowed, verdict.code) == (False, 403)
-    assert verdict.message.startswith(
+    assert (response.is_allowed, response.code) == (False, 403)
+    assert response.message.startswith(
         "ComputeProfile dell-r740-shared-cpus is in use by 12 nodes "
         "(chooser, n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08 and 2 more): set "
     )
@@ -395,10 +395,10 @@ def test_a_profile_that_is_still_deployed_is_not_deleted_although_another_is_cho
     elsewhere = compute_body("n1", "dell-r740-dedicated-cpus", namespace="elsewhere")
     view = ProfilesView(ROLE, node(), compute_body("edpm-compute-0", "dell-r740-dedicated-cpus"), elsewhere)
 
-    verdict = deleted(compute_profile_body("dell-r740-dedicated-cpus"), view)
+    response = deleted(compute_profile_body("dell-r740-dedicated-cpus"), view)
 
-    assert (verdict.is_allowed, verdict.code) == (False, 403)
-    assert verdict.message == (
+    assert (response.is_allowed, response.code) == (False, 403)
+    assert response.message == (
         "ComputeProfile dell-r740-dedicated-cpus is still deployed in the NovaExternalCompute of 1 node "
         "(edpm-compute-0): delete it when they have another profile"
     )
@@ -412,10 +412,10 @@ def test_a_profile_of_the_same_name_of_another_service_or_namespace_is_not_in_us
 
 
 def test_a_profile_that_only_a_role_without_nodes_chooses_goes_with_a_warning():
-    verdict = deleted(telemetry_profile_body(), ProfilesView(ROLE))
+    response = deleted(telemetry_profile_body(), ProfilesView(ROLE))
 
-    assert verdict.is_allowed
-    assert verdict.warnings[0].startswith("OpenStackDataPlaneRole edpm-compute still names TelemetryProfile collector")
+    assert response.is_allowed
+    assert response.warnings[0].startswith("OpenStackDataPlaneRole edpm-compute still names TelemetryProfile collector")
 
 
 def test_a_profile_that_selects_nodes_is_not_deleted_while_it_has_them():
@@ -424,10 +424,10 @@ def test_a_profile_that_selects_nodes_is_not_deleted_while_it_has_them():
     low = network_profile_body("low", spec={"nodeSelector": racks})
     view = ProfilesView(high, low, node("selected", labels=racks, role=""), node("unlabelled", role=""))
 
-    verdict = deleted(high, view)
+    response = deleted(high, view)
 
-    assert not verdict.is_allowed
-    assert "in use by 1 node (selected)" in verdict.message
+    assert not response.is_allowed
+    assert "in use by 1 node (selected)" in response.message
     assert quiet(deleted(low, view))
 
 
@@ -454,10 +454,10 @@ def test_a_service_of_its_own_passes():
     ids=["claimed twice", "a built-in key", "a built-in name"],
 )
 def test_a_service_that_takes_from_another_is_denied(body, message):
-    verdict = created(body, ProfilesView(service_body("backup")))
+    response = created(body, ProfilesView(service_body("backup")))
 
-    assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert message in verdict.message
+    assert (response.is_allowed, response.code) == (False, 422)
+    assert message in response.message
 
 
 def test_a_service_that_was_bad_before_can_be_changed_otherwise_and_fixed():
@@ -505,9 +505,9 @@ def storage_profile(config: str, name: str = "fast") -> Object:
 
 
 def test_a_profile_of_a_declared_service_is_validated_like_a_built_in_one():
-    verdict = ask("CREATE", storage_profile("disks: fast"), None, ProfilesView(STORAGE))
-    assert not verdict.is_allowed
-    assert "StorageProfile/fast: spec.config, line 1" in verdict.message
+    response = ask("CREATE", storage_profile("disks: fast"), None, ProfilesView(STORAGE))
+    assert not response.is_allowed
+    assert "StorageProfile/fast: spec.config, line 1" in response.message
 
 
 def test_text_is_not_validated_as_ini():
@@ -517,8 +517,8 @@ def test_text_is_not_validated_as_ini():
 
 def test_a_profile_of_a_declared_service_that_nodes_have_is_not_deleted():
     node = node_body(role="", annotations={STORAGE["spec"]["annotationKey"]: "fast"})
-    verdict = ask("DELETE", None, storage_profile(""), ProfilesView(STORAGE, node))
-    assert "StorageProfile fast is in use by 1 node" in verdict.message
+    response = ask("DELETE", None, storage_profile(""), ProfilesView(STORAGE, node))
+    assert "StorageProfile fast is in use by 1 node" in response.message
 
 
 def test_every_service_with_profiles_of_a_kind_validates_them():
@@ -572,18 +572,18 @@ class Narrow(ProfilesView):
 
 def test_a_profile_in_a_secret_is_refused_where_secrets_are_not_granted():
     body = network_profile_body("dpdk", spec={"renderAs": "Secret"})
-    verdict = created(body, Narrow(node()))
-    assert not verdict.is_allowed
-    assert f"add {NAMESPACE} to namespaceGrants.profiles.secrets" in verdict.message
+    response = created(body, Narrow(node()))
+    assert not response.is_allowed
+    assert f"add {NAMESPACE} to namespaceGrants.profiles.secrets" in response.message
     assert created(body, ProfilesView(node())).is_allowed
 
 
 def test_a_profile_that_was_in_a_secret_before_may_be_changed_with_a_warning():
     old = network_profile_body("dpdk", spec={"renderAs": "Secret"})
     new = network_profile_body("dpdk", spec={"renderAs": "Secret", "priority": 1})
-    verdict = updated(old, new, Narrow(node()))
-    assert verdict.is_allowed
-    assert any("namespaceGrants.profiles.secrets" in each for each in verdict.warnings)
+    response = updated(old, new, Narrow(node()))
+    assert response.is_allowed
+    assert any("namespaceGrants.profiles.secrets" in each for each in response.warnings)
     config_map = network_profile_body("dpdk", spec={"renderAs": "ConfigMap"})
     assert not updated(config_map, old, Narrow(node())).is_allowed
 

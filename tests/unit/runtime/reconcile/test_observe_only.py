@@ -1,4 +1,4 @@
-"""The condition that names a living original."""
+"""The condition that names a running peer operator."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -286,7 +286,7 @@ async def test_standing_events_are_recorded_once_and_others_each_time(stage):
     assert told == ["Happened", "Stands", "Happened"]
 
 
-def briefed(**options):
+def with_loops(**options):
     background = Background((), lambda snapshot, now: (snapshot.rule.spec.team, now.year))
     return dataclasses.replace(LABELS, background=background, **options)
 
@@ -297,46 +297,46 @@ async def test_loops_get_the_input_of_a_key_as_soon_as_it_is_collected(stage):
         return Outcome()
 
     stage.apply = apply
-    assert (await stage.reconciler(briefed()).reconcile("a")).ending is Ending.SETTLED
+    assert (await stage.reconciler(with_loops()).reconcile("a")).ending is Ending.SETTLED
     assert dict(stage.loop_inputs.current) == {"a": ("blue", 2026)}
 
 
 async def test_loops_go_on_for_a_paused_key(stage):
     paused = ObjectMeta(name="a", annotations={"nodeyard.dev/paused": "true"})
     stage.rule = msgspec.structs.replace(stage.rule, metadata=paused)
-    result = await stage.reconciler(briefed()).reconcile("a")
+    result = await stage.reconciler(with_loops()).reconcile("a")
     assert (result.ending, result.requeue_after) == (Ending.PAUSED, OBSERVE_SECONDS)
     assert "a" in stage.loop_inputs.current
 
 
 async def test_under_observe_loops_get_their_input_and_know_that_they_may_not_write(stage):
-    reconciler = stage.reconciler(briefed(), observe=True)
+    reconciler = stage.reconciler(with_loops(), observe=True)
     assert (await reconciler.reconcile("a")).ending is Ending.OBSERVED
     assert "a" in stage.loop_inputs.current
     assert reconciler.is_observing
 
 
 async def test_while_a_peer_operator_runs_loops_get_their_input_and_know_that_they_may_not_write(stage):
-    living = PeerOperator("other", "Scale it down.")
-    reconciler = stage.reconciler(briefed(replaces=lambda _view, _now: living))
+    peer = PeerOperator("other", "Scale it down.")
+    reconciler = stage.reconciler(with_loops(replaces=lambda _view, _now: peer))
     assert not reconciler.is_observing
     await reconciler.reconcile("a")
     assert "a" in stage.loop_inputs.current
     assert reconciler.is_observing
-    living = None
+    peer = None
     await reconciler.reconcile("a")
     assert not reconciler.is_observing
 
 
 async def test_beside_a_peer_operator_with_its_own_part_ours_is_written(stage):
-    living = PeerOperator("other", "Stop it, and its part is ours.", is_apart=True)
-    reconciler = stage.reconciler(briefed(replaces=lambda _view, _now: living))
+    peer = PeerOperator("other", "Stop it, and its part is ours.", is_apart=True)
+    reconciler = stage.reconciler(with_loops(replaces=lambda _view, _now: peer))
     assert (await reconciler.reconcile("a")).ending is Ending.SETTLED
     assert not reconciler.is_observing
 
 
 async def test_loops_lose_the_input_of_a_deleted_key(stage):
-    reconciler = stage.reconciler(briefed())
+    reconciler = stage.reconciler(with_loops())
     await reconciler.reconcile("a")
     stage.rule = None
     await reconciler.reconcile("a")

@@ -18,7 +18,7 @@ class Passes:
         self._clock = clock
         self.begun = []
         self.ended = []
-        self.verdict = ReconcileResult(Ending.SETTLED)
+        self.result = ReconcileResult(Ending.SETTLED)
         self.takes = 0.0
 
     async def __call__(self, key):
@@ -26,7 +26,7 @@ class Passes:
         if self.takes:
             await self._clock.sleep(self.takes)
         self.ended.append(key)
-        return self.verdict
+        return self.result
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ async def test_a_finished_key_is_not_processed_again(queue, workers, passes, clo
 
 
 async def test_a_failed_key_is_tried_again_less_and_less_often(queue, workers, passes, clock):
-    passes.verdict = ReconcileResult(Ending.FAILED)
+    passes.result = ReconcileResult(Ending.FAILED)
     queue.add("a")
     await clock.advance(600)
     gaps = [later - earlier for earlier, later in zip(passes.begun, passes.begun[1:], strict=False)]
@@ -68,21 +68,21 @@ async def test_a_failed_key_is_tried_again_less_and_less_often(queue, workers, p
 
 
 async def test_the_retry_after_of_the_server_is_honoured(queue, workers, passes, clock):
-    passes.verdict = ReconcileResult(Ending.FAILED, retry_after=20)
+    passes.result = ReconcileResult(Ending.FAILED, retry_after=20)
     queue.add("a")
     await clock.advance(50)
     assert passes.begun == [0.05, 20.05, 40.05]
 
 
 async def test_a_wake_up_comes_when_it_was_asked_for(queue, workers, passes, clock):
-    passes.verdict = ReconcileResult(Ending.SETTLED, requeue_after=100)
+    passes.result = ReconcileResult(Ending.SETTLED, requeue_after=100)
     queue.add("a")
     await clock.advance(250)
     assert passes.begun == [0.05, 100.05, 200.05]
 
 
 async def test_a_denied_key_is_not_retried_hot(queue, workers, passes, clock):
-    passes.verdict = ReconcileResult(Ending.DENIED, requeue_after=300)
+    passes.result = ReconcileResult(Ending.DENIED, requeue_after=300)
     queue.add("a")
     await clock.advance(5)
     assert 3 <= len(passes.ended) <= 5
@@ -91,9 +91,9 @@ async def test_a_denied_key_is_not_retried_hot(queue, workers, passes, clock):
     await clock.advance(600)
     assert 10 <= len(passes.ended) - before <= 20
     queue.add("a")
-    passes.verdict = ReconcileResult(Ending.SETTLED)
+    passes.result = ReconcileResult(Ending.SETTLED)
     await clock.advance(1)
-    passes.verdict = ReconcileResult(Ending.DENIED, requeue_after=300)
+    passes.result = ReconcileResult(Ending.DENIED, requeue_after=300)
     queue.add("a")
     before = len(passes.ended)
     await clock.advance(5)
