@@ -13,8 +13,7 @@ import msgspec
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.messages.classes import ClassInUse
-from nodeyard.capabilities.affinity.messages.objects import ServedElsewhere
-from nodeyard.capabilities.affinity.planning import finalizers
+from nodeyard.capabilities.affinity.messages.objects import FinalizerAdded, FinalizerRemoved, ServedElsewhere
 from nodeyard.capabilities.affinity.planning.containment import Inside, NodeOf, compiled, contains_pod, node_of_daemon
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSpec, ClassUser
@@ -23,6 +22,7 @@ from nodeyard.kube.names import label_value_faults, qualified_name_faults
 from nodeyard.kube.node_affinity import Affinity, NodeSelector
 from nodeyard.kube.node_affinity_errors import comparison_errors, node_selector_errors
 from nodeyard.kube.objects import ObjectMeta
+from nodeyard.plan import finalizers
 from nodeyard.plan.builder import PlanBuilder
 
 NAMED_USERS: Final = 100
@@ -38,12 +38,14 @@ def plan_class(builder: PlanBuilder, snapshot: ClassSnapshot) -> None:
     if snapshot.is_served_elsewhere:
         builder.block(ref, ServedElsewhere())
     if not snapshot.users:
-        finalizers.remove(builder, ref, metadata, names.CLASS_FINALIZER)
+        removed = FinalizerRemoved(object=ref, finalizer=names.CLASS_FINALIZER)
+        finalizers.remove(builder, ref, metadata, names.CLASS_FINALIZER, removed)
         return
     if affinity_class.is_deleting:
         builder.block(ref, class_in_use(affinity_class.name, snapshot.users))
         return
-    finalizers.add(builder, ref, metadata, names.CLASS_FINALIZER)
+    added = FinalizerAdded(object=ref, finalizer=names.CLASS_FINALIZER)
+    finalizers.add(builder, ref, metadata, names.CLASS_FINALIZER, added)
 
 
 def class_in_use(name: str, users: Sequence[ClassUser]) -> ClassInUse:

@@ -31,8 +31,7 @@ from nodeyard.capabilities.affinity.messages.definitions import (
     InvalidSchema,
     SchemaSimplified,
 )
-from nodeyard.capabilities.affinity.messages.objects import Deleting, ServedElsewhere
-from nodeyard.capabilities.affinity.planning import finalizers
+from nodeyard.capabilities.affinity.messages.objects import Deleting, FinalizerAdded, FinalizerRemoved, ServedElsewhere
 from nodeyard.capabilities.affinity.planning.structural_schema import SchemaError, structural
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import Application, ApplicationDefinition
@@ -41,6 +40,7 @@ from nodeyard.kube import timestamps
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.kube.names import CAPABILITY
 from nodeyard.kube.patch import merge_patch
+from nodeyard.plan import finalizers
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
 from nodeyard.plan.managed_fields import preview_apply
@@ -109,7 +109,8 @@ def _plan_crd(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     except SchemaError as error:
         builder.block(ref, InvalidSchema(object=ref, error=str(error)))
         return
-    finalizer_added = finalizers.add(builder, ref, definition.metadata, names.DEFINITION_FINALIZER)
+    message = FinalizerAdded(object=ref, finalizer=names.DEFINITION_FINALIZER)
+    finalizer_added = finalizers.add(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, message)
     if crd is not None and not is_ours(crd, definition):
         builder.block(ref, CRDNotManaged(object=ref, crd=target.name, by=_creator(crd)))
         return
@@ -210,7 +211,8 @@ def _plan_deletion(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     elif snapshot.former and not snapshot.is_served_elsewhere:
         builder.block(ref, InvalidDefinition(object=ref, errors=_rename_faults(snapshot)))
     elif crd is None or not is_ours(crd, definition):
-        finalizers.remove(builder, ref, definition.metadata, names.DEFINITION_FINALIZER)
+        message = FinalizerRemoved(object=ref, finalizer=names.DEFINITION_FINALIZER)
+        finalizers.remove(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, message)
     elif crd["metadata"].get("deletionTimestamp"):
         builder.block(ref, Deleting(object=_crd_ref(definition, crd)))
     else:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.messages.objects import ObjectMessage, Paused
+from nodeyard.capabilities.affinity.messages.objects import FinalizerAdded, FinalizerRemoved, ObjectMessage, Paused
 from nodeyard.capabilities.affinity.messages.tenants import (
     BadHost,
     BadParentValues,
@@ -36,7 +36,7 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     TenantServedElsewhere,
     ValuesApplied,
 )
-from nodeyard.capabilities.affinity.planning import finalizers, values
+from nodeyard.capabilities.affinity.planning import values
 from nodeyard.capabilities.affinity.planning.inheritance import (
     EffectivePolicy,
     effective_policies,
@@ -49,6 +49,7 @@ from nodeyard.capabilities.affinity.snapshot import TenantsSnapshot
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
+from nodeyard.plan import finalizers
 from nodeyard.plan.apply_preview import merge_fields
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
@@ -170,7 +171,8 @@ class _Tree:
     def _write(
         self, tenant: Tenant, policy: EffectivePolicy, parent: Namespace, live: Namespace | None, found: Values
     ) -> None:
-        finalizer_added = finalizers.add(self._builder, tenant.ref, tenant.metadata, names.TENANT_FINALIZER)
+        message = FinalizerAdded(object=tenant.ref, finalizer=names.TENANT_FINALIZER)
+        finalizer_added = finalizers.add(self._builder, tenant.ref, tenant.metadata, names.TENANT_FINALIZER, message)
         made = self._apply_namespace(tenant, live, namespace_of(tenant, found, parent), finalizer_added)
         self._apply_values(tenant, values.render(found, policy), made or finalizer_added)
 
@@ -215,14 +217,14 @@ class _Tree:
         live = self._snapshot.namespaces.get(own)
         children, applications = sorted(self._children.get(own, ())), self._snapshot.applications.get(own, 0)
         if live is None or not belongs_to(live, tenant):
-            finalizers.remove(self._builder, ref, tenant.metadata, names.TENANT_FINALIZER)
+            self._remove_finalizer(tenant)
         elif children or applications:
             self._block(TenantInUse(object=ref, children=children, applications=applications))
         elif self._snapshot.watch_error:
             self._block(ContentsUnknown(object=ref, error=self._snapshot.watch_error))
         elif is_top(tenant):
             # The Namespace belongs to the platform and contains the Tenant itself.
-            finalizers.remove(self._builder, ref, tenant.metadata, names.TENANT_FINALIZER)
+            self._remove_finalizer(tenant)
         elif is_terminating(live):
             self._block(NamespaceTerminating(object=ref, terminating=own))
         else:
@@ -238,6 +240,10 @@ class _Tree:
                 # The contents cannot be restored, and the user who deleted the Tenant may not know of them.
                 always_asks=bool(left),
             )
+
+    def _remove_finalizer(self, tenant: Tenant) -> None:
+        message = FinalizerRemoved(object=tenant.ref, finalizer=names.TENANT_FINALIZER)
+        finalizers.remove(self._builder, tenant.ref, tenant.metadata, names.TENANT_FINALIZER, message)
 
 
 # the Namespace

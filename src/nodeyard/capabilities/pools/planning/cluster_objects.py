@@ -18,8 +18,8 @@ from nodeyard.capabilities.pools.planning.rollout import replacement, replacemen
 from nodeyard.capabilities.pools.planning.server_side_apply import apply, changes
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.kube import meta
+from nodeyard.plan import finalizers
 from nodeyard.plan.builder import PlanBuilder
-from nodeyard.plan.diff import diff
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
 
@@ -31,18 +31,8 @@ def cluster_ref(snapshot: PoolsSnapshot) -> ObjectRef:
 def add_finalizer(builder: PlanBuilder, snapshot: PoolsSnapshot) -> str:
     """Add the finalizer before any object is created; return the action's id, empty if it is present."""
     metadata = snapshot.cluster.metadata
-    if names.FINALIZER in metadata.finalizers:
-        return ""
-    patch = {"metadata": {"finalizers": [*metadata.finalizers, names.FINALIZER]}}
-    before = {"metadata": {"finalizers": list(metadata.finalizers)}}
-    return builder.act(
-        Verb.PATCH,
-        cluster_ref(snapshot),
-        FinalizerAdded(cluster=metadata.name),
-        Write(body=patch, resource_version=metadata.resource_version),
-        diff=diff(before, patch),
-        part="finalizer",
-    )
+    message = FinalizerAdded(cluster=metadata.name)
+    return finalizers.add(builder, cluster_ref(snapshot), metadata, names.FINALIZER, message)
 
 
 def is_cluster_gone(snapshot: PoolsSnapshot) -> bool:

@@ -28,9 +28,10 @@ from nodeyard.capabilities.pools.types import LatticeCluster, Pivot
 from nodeyard.kube import meta
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
+from nodeyard.plan import finalizers
 from nodeyard.plan.builder import NAMED, PlanBuilder
 from nodeyard.plan.message import Message
-from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
+from nodeyard.plan.model import Disruption, ObjectRef, Verb, Write
 
 
 def delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot) -> None:
@@ -122,17 +123,7 @@ def _foreign_deployments(snapshot: PoolsSnapshot) -> list[str]:
 
 
 def _remove_finalizer(builder: PlanBuilder, snapshot: PoolsSnapshot, message: FinalizerRemoved) -> None:
-    """Remove the finalizer. The list is written as a whole, so the patch uses optimistic locking."""
-    metadata = snapshot.cluster.metadata
-    left = [each for each in metadata.finalizers if each != names.FINALIZER]
-    builder.act(
-        Verb.PATCH,
-        cluster_ref(snapshot),
-        message,
-        Write(body={"metadata": {"finalizers": left}}, resource_version=metadata.resource_version),
-        diff=(FieldChange(path=f"metadata.finalizers[{names.FINALIZER}]", from_=names.FINALIZER),),
-        part="finalizer",
-    )
+    finalizers.remove(builder, cluster_ref(snapshot), snapshot.cluster.metadata, names.FINALIZER, message)
 
 
 def _is_ours(labels: Mapping[str, str], lc: LatticeCluster) -> bool:
