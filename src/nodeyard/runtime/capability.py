@@ -19,6 +19,7 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import Action, ObjectRef, Plan, Planned
 from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.surface import Surface
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook
 
 T = TypeVar("T")
@@ -441,6 +442,7 @@ class Capability:
     remote: Remote | None = None
     dynamic: Dynamic | None = None
     background: Background | None = None
+    surface: Surface | None = None
 
     def definitions(self) -> Sequence[Object]:
         """Return the CRDs of its kinds."""
