@@ -27,7 +27,7 @@ LAYOUT = [
     "webhook",
     "controller",
 ]
-EXTRA = {"affinity": {"reviews"}, "profiles": {"reviews"}, "clustertree": {"leases"}}
+EXTRA = {"affinity": {"reviews"}, "profiles": {"reviews"}, "clustertree": {"leases"}, "spares": {"surface"}}
 MISSING = {"clustertree": {"webhook"}}
 REPORT = {"status", "events", "metrics"}
 

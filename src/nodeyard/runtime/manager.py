@@ -25,6 +25,7 @@ from nodeyard.runtime.health import Health
 from nodeyard.runtime.leader.elections import Elections, TaskElections
 from nodeyard.runtime.metrics import LoopMetrics
 from nodeyard.runtime.reconcile.controller import Controller, ControllerEnvironment
+from nodeyard.runtime.reconcile.passes import PassObservers
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor, ThreadPlanExecutor
 from nodeyard.runtime.remote.cluster import ClusterEnvironment
 from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
@@ -63,7 +64,10 @@ class Manager:
         remote = ClusterEnvironment(
             clock, random, connect, observe, show=loop_metrics.show_cluster, read=secret_reader(client)
         )
-        env = ControllerEnvironment(client, clock, random, self.watches, self._elections, loop_metrics, remote)
+        self.pass_observers = PassObservers()
+        env = ControllerEnvironment(
+            client, clock, random, self.watches, self._elections, loop_metrics, remote, self.pass_observers
+        )
         self.controllers = tuple(Controller(each, env, settings, plan_executor(each.name)) for each in capabilities)
         self._background: list[asyncio.Task[None]] = []
         expose_metrics(self.metrics, self.watches)

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from nodeyard.client.decoder import Malformed
 from nodeyard.client.resources import Resource
 from nodeyard.kube.object_key import Key
+from nodeyard.watch.cache import Listener
 from nodeyard.watch.dynamic import RecentKinds
 from nodeyard.watch.indexes import Fold, Index
 from nodeyard.watch.reservations import Reservations
@@ -85,6 +86,10 @@ class CacheView:
     def all(self, kind: str) -> Sequence[Any]:
         """Return all objects ordered by namespace and name; the identical tuple until a change."""
         return self._informer(kind).cache.all()
+
+    def listen(self, kind: str, listener: Listener) -> None:
+        """Call the listener after each change of an object of this kind, for as long as its informer exists."""
+        self._informer(kind).cache.listen(listener)
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
         return self._index(kind, index).find(value)

@@ -18,6 +18,7 @@ from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.report.metrics import SparesMetrics
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_ready, is_spare, template_of
+from nodeyard.capabilities.spares.surface import SURFACE
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.capabilities.spares.webhook import policies
 from nodeyard.kube.drain import is_unreachable, is_workload
@@ -175,4 +176,5 @@ SPARES: Final = Capability(
     roots=Roots(_roots, of_action=lambda action: ("", template_named(action)), plan_handles_pause=True),
     explain=Explain(_keys_of, healthy=frozenset({Reason.SUFFICIENT, Reason.RECONCILE_SUCCESS})),
     admission=Admission(policies=policies),
+    surface=SURFACE,
 )

@@ -37,6 +37,7 @@ from nodeyard.runtime.metrics import EventLatency, LoopMetrics
 from nodeyard.runtime.publication import publish
 from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.freshness import Freshness
+from nodeyard.runtime.reconcile.passes import PassObservers
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
 from nodeyard.runtime.reconcile.reconciler import STALE_SECONDS, Reconciler, Tools, required_kinds
 from nodeyard.runtime.reconcile.worker import Workers
@@ -71,6 +72,7 @@ class ControllerEnvironment:
     metrics: LoopMetrics
     remote: ClusterEnvironment
     """How remote clusters are connected."""
+    on_pass: PassObservers
 
 
 class Controller:
@@ -209,6 +211,7 @@ class Controller:
             reservations=self.view.reservations,
             is_answered=lambda: self.view.is_answered,
             freshness=Freshness(env.client, env.informers, self.view, required_kinds(self.capability)),
+            on_pass=env.on_pass,
         )
 
     @property

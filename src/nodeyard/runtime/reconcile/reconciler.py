@@ -58,6 +58,7 @@ from nodeyard.runtime.reconcile.observe_only import (
     with_engine_conditions,
     with_observing,
 )
+from nodeyard.runtime.reconcile.passes import PassEvent, PassObserver
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
 from nodeyard.runtime.reconcile.result import RETRIED, Ending, ReconcileResult, requeue_after, result_of
 from nodeyard.runtime.settings import Settings
@@ -107,6 +108,7 @@ class Tools:
     enqueue: Callable[[Key], None] = lambda _key: None
     """Queues another key."""
     reservations: Reservations = field(default_factory=Reservations)
+    on_pass: PassObserver = lambda _event: None
 
 
 class Reconciler:
@@ -146,6 +148,7 @@ class Reconciler:
         self._tools.metrics.reconcile_seconds.observe(self._tools.clock.monotonic() - began)
         self._tools.metrics.record_result(result.ending.value)
         self._tools.latency.end(key, result)
+        self._tools.on_pass(PassEvent(self._capability.name, key, ending=result.ending))
         return result
 
     async def _pass(self, key: Key) -> ReconcileResult:
@@ -183,6 +186,7 @@ class Reconciler:
             _log.info("reconcile restarted", reason="another key took or released a part of the same budget")
             return ReconcileResult(Ending.CONFLICT)
         self._record_plan(key, braked)
+        tools.on_pass(PassEvent(capability.name, key, braked))
         if observing:
             return await self._observe(braked.now, roots, observing, now)
         if outdated := await self._verify(key, braked.now, roots):
@@ -191,6 +195,7 @@ class Reconciler:
         planned = msgspec.structs.replace(planned, plan=braked.now, is_final=is_final)
         outcome = await self._apply(planned, seen_at, (*roots, *capability.roots.approval(tools.view, key)))
         outcome = msgspec.structs.replace(outcome, waited=tools.latency.waited(key))
+        tools.on_pass(PassEvent(capability.name, key, braked, outcome))
         if outcome.is_complete:
             # The cache shows the writes from now on.
             tools.reservations.release(key)

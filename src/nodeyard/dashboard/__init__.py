@@ -1,0 +1,1 @@
+"""The dashboard: one web page and its live feed. It knows no capability by name."""
