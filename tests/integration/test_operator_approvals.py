@@ -9,8 +9,8 @@ from tests.builders.managers import a_world
 
 from nodeyard.app.approvals import NotHeld, approve
 from nodeyard.app.dry_planner import dry_planning
+from nodeyard.app.explanations import compose_answers
 from nodeyard.app.operators import Operators
-from nodeyard.cli.why import compose_answers
 from nodeyard.kube.names import APPROVE, PAUSED
 from nodeyard.plan.brake import Limit, parse_limit
 from nodeyard.plan.model import ObjectRef
@@ -81,7 +81,7 @@ async def test_a_paused_object_is_planned_and_explained_as_paused(world, clock):
         text = f"LabelRule a is paused by annotation {PAUSED}: nothing is written for it until that is removed"
         assert (str(blocked.object), blocked.reason, blocked.facts.text()) == ("LabelRule a", "Paused", text)
         ref = ObjectRef(api_version=API_VERSION, kind="LabelRule", name="a")
-        (answer,) = compose_answers(inspection, Operators(error="unknown"), ref, {})
+        (answer,) = compose_answers(inspection.why(ref), Operators(error="unknown"), ref, {})
         assert answer.reasons == ("Paused", "Ruled")
         with pytest.raises(NotHeld, match="there are: none"):
             await approve(world.client, inspection, "nothing")

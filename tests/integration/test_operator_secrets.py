@@ -24,12 +24,12 @@ from tests.builders.rule_webhooks import SECRET, look
 
 from nodeyard.app import dry_planner
 from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.explanations import compose_answers
 from nodeyard.capabilities.affinity import names as affinity
 from nodeyard.capabilities.pools import names as pools
 from nodeyard.capabilities.profiles import names as profiles
 from nodeyard.cli.cluster import connect, find_running, plan_dry
 from nodeyard.cli.plan import render
-from nodeyard.cli.why import compose_answers
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import Limit
@@ -477,7 +477,7 @@ async def said(server, objects):
             for obj in objects:
                 ref = ref_of(obj, obj["apiVersion"], obj["kind"])
                 await planner.watch_kinds_of(ref)
-                if text := render_answers(compose_answers(planner, operators, ref, obj)):
+                if text := render_answers(compose_answers(planner.why(ref, operators.limits()), operators, ref, obj)):
                     found[f"why {named(obj)}"] = text
             return found
 

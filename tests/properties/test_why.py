@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeyard.admission.configurations import VALIDATING
+from nodeyard.app.explanations import conditions_of
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
@@ -18,7 +19,6 @@ from nodeyard.capabilities.pools.names import CAPI_API_VERSION, PAUSED_ANNOTATIO
 from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, PoolsSnapshot, ServicesSnapshot
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.spares.controller import SPARES
-from nodeyard.cli.why import conditions_of
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE
 from nodeyard.plan.explain import compose, is_adverse

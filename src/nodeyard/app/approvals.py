@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodeyard.app.dry_planner import DryPlan, DryPlanner
+from nodeyard.app.dry_planner import DryPlanner
 from nodeyard.client.api import Client
 from nodeyard.client.errors import ClientError
 from nodeyard.client.resources import untyped
@@ -25,6 +25,7 @@ from nodeyard.plan.model import Action, ObjectRef, Plan
 from nodeyard.process.clock import Clock, SystemClock
 from nodeyard.runtime.annotations import annotations_of, approved_on, root_ref
 from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.dry_plan import DryPlan
 
 _HOLD_EVERYTHING: Final = Limit(nodes=0, percent=0)
 REMEMBERED: Final = 10
@@ -41,6 +42,8 @@ class NotHeld(LookupError):
 class Approved:
     plan: Plan
     root: ObjectRef
+    by: str = ""
+    """The user who approved; empty if the server did not say."""
 
 
 class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -65,6 +68,14 @@ async def approve(
     if not matching:
         known = [f"{held.id} ({each.capability.name})" for each, held in disruptive]
         raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
+    return await approve_plans(client, matching, id, reason, clock)
+
+
+async def approve_plans(
+    client: Client, matching: Sequence[tuple[DryPlan, Plan]], id: str, reason: str = "", clock: Clock | None = None
+) -> Approved:
+    """Write the approval of an id on the root objects of the plans that hold it: each plan with its held part."""
+    parts = frozenset(id.split(JOINT))
     places: dict[ObjectRef, tuple[Capability, Any, list[str]]] = {}
     for dry_plan, held in matching:
         for ref, (root, ids) in _places(dry_plan, held, parts).items():
@@ -73,12 +84,12 @@ async def approve(
     if not places:
         raise NotHeld(f"plan {id} of {plan.capability} has no root object that could carry the approval")
     now = format_rfc3339((clock or SystemClock()).now())
-    approval = Approval(id, await _whoami(client), now, " ".join(reason.split())[:REASON_MAX])
+    approval = Approval(id, await whoami(client), now, " ".join(reason.split())[:REASON_MAX])
     for ref, (capability, root, ids) in places.items():
         records = [*_records(root, without=id), approval][-REMEMBERED:]
         approved = with_approval(approved_on(root), JOINT.join(sorted(ids)))
         await _annotate(client, capability, ref, approved, records)
-    return Approved(plan, next(iter(places)))
+    return Approved(plan, next(iter(places)), approval.by)
 
 
 async def revoke(client: Client, planner: DryPlanner, id: str) -> list[ObjectRef]:
@@ -103,7 +114,7 @@ def _is_part(approved: str, id: str) -> bool:
     return not set(approved.split(JOINT)).isdisjoint(id.split(JOINT))
 
 
-async def _whoami(client: Client) -> str:
+async def whoami(client: Client) -> str:
     """Ask the server for our user name; empty if it does not answer."""
     try:
         review = await client.create(

@@ -21,13 +21,11 @@ import msgspec
 from nodeyard.client.api import Client
 from nodeyard.client.resources import of_kind
 from nodeyard.kube.json import Object
-from nodeyard.plan.brake import Braked, Limit, brake
-from nodeyard.plan.identity import assign_id
-from nodeyard.plan.model import Blocked, Decision, ObjectRef
-from nodeyard.plan.reasons import EngineReason, Paused
+from nodeyard.plan.brake import Limit
+from nodeyard.plan.model import Decision, ObjectRef
 from nodeyard.process.clock import Clock, SystemClock
-from nodeyard.runtime.annotations import approvals, is_key_paused, root_ref, roots_of
 from nodeyard.runtime.capability import Capability, Key, WatchNotSynced
+from nodeyard.runtime.dry_plan import DryPlan, prepare_plan
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters
 from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
@@ -58,39 +56,6 @@ class ReadForbidden(Exception):
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{name}: {reason}" for name, reason in reasons.items()))
         self.reasons = reasons
-
-
-@dataclass(frozen=True)
-class DryPlan:
-    """The plan for one key of one capability."""
-
-    capability: Capability
-    key: Key
-    braked: Braked
-    decisions: tuple[Decision, ...]
-    roots: Sequence[Any]
-    approval_roots: Sequence[Any] = ()
-    held_roots: tuple[ObjectRef, ...] = ()
-    """Root objects of the held actions."""
-
-    def held_for(self, ref: ObjectRef) -> Blocked | None:
-        """Return the refusal of the held plan if it concerns this object or has it as a root."""
-        held = [each for each in self.braked.now.blocked if each.reason == EngineReason.NEEDS_APPROVAL]
-        names = (ref.api_version, ref.kind, ref.namespace, ref.name)
-        for each in (*((blocked, blocked.object) for blocked in held), *((held[0], one) for one in self.held_roots)):
-            blocked, one = each
-            if (one.api_version, one.kind, one.namespace, one.name) == names and not one.cluster:
-                return blocked
-        return None
-
-    @property
-    def pause(self) -> Blocked | None:
-        """Return the refusal of a plan whose root objects are all paused."""
-        return next((each for each in self.braked.now.blocked if isinstance(each.facts, Paused)), None)
-
-    @property
-    def has_changes(self) -> bool:
-        return bool(self.braked.now.actions) or self.braked.held is not None
 
 
 @dataclass(frozen=True)
@@ -207,27 +172,15 @@ class DryPlanner:
         explain: Sequence[ObjectRef],
     ) -> DryPlan | None:
         try:
-            snapshot = capability.collect(view, key, now)
+            make_plan = prepare_plan(capability, view, key, now, limit, explain)
         except WatchNotSynced as error:
             raise NotSynced(f"not synced: {error}; check that the server answers, and try again") from None
-        if snapshot is None:
+        if make_plan is None:
             return None
-        roots, approval_roots = capability.roots.of_key(view, key), capability.roots.approval(view, key)
-        planned = capability.plan(snapshot, now, explain)
-        if is_key_paused(capability, roots):
-            # As in the operator, which does not plan such a key. The decisions still explain its objects.
-            paused = [(ref, Paused(object=str(ref))) for root in roots if (ref := root_ref(capability, root))]
-            blocked = tuple(Blocked(object=ref, reason=facts.reason, facts=facts) for ref, facts in paused)
-            plan = msgspec.structs.replace(planned.plan, actions=(), blocked=blocked, wake_at=None)
-        else:
-            # Nothing is written, so the keys that are planned later find these reservations, as in the operator.
-            view.reservations.reserve(key, planned.reserves, planned.waits_for)
-            plan = planned.plan
-        plan = assign_id(plan)
-        braked = brake(plan, limit, capability.managed_nodes(snapshot), approvals((*roots, *approval_roots)))
-        known = [(root, ref) for root in roots if (ref := root_ref(capability, root)) is not None]
-        held = () if braked.held is None else roots_of(capability, braked.held.actions, known)
-        return DryPlan(capability, key, braked, plan.decisions, roots, approval_roots, tuple(ref for _, ref in held))
+        planned, dry_plan = make_plan()
+        # Nothing is written, so the keys that are planned later find these reservations, as in the operator.
+        view.reservations.reserve(key, planned.reserves, planned.waits_for)
+        return dry_plan
 
 
 @asynccontextmanager

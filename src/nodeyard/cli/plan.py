@@ -13,12 +13,12 @@ import typer
 from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
 
 if TYPE_CHECKING:
-    from nodeyard.app.dry_planner import DryPlan
     from nodeyard.client.api import Client
     from nodeyard.client.config import Config
     from nodeyard.kube.json import Object
     from nodeyard.plan.brake import Limit
     from nodeyard.runtime.capability import Capability
+    from nodeyard.runtime.dry_plan import DryPlan
 
 CHANGES_PENDING = 2
 

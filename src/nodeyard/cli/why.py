@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,12 +11,7 @@ from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
 from nodeyard.cli.failures import Failure, UsageFailure
 
 if TYPE_CHECKING:
-    from nodeyard.app.dry_planner import DryPlanner
-    from nodeyard.app.operators import Operators
-    from nodeyard.client.api import Client
     from nodeyard.client.config import Config
-    from nodeyard.kube.json import Object
-    from nodeyard.kube.objects import Condition
     from nodeyard.plan.explain import Answer
     from nodeyard.plan.model import ObjectRef
     from nodeyard.runtime.capability import Capability
@@ -63,12 +57,16 @@ def why(
 async def explain(config: Config, kind: str, name: str, namespace: str) -> tuple[str, list[Answer]]:
     """Return the line that names the running operator, and the answer of each capability about the object."""
     from nodeyard.app.capabilities import CAPABILITIES
+    from nodeyard.app.explanations import BadName, compose_answers, find_subject
     from nodeyard.cli import cluster
     from nodeyard.plan.brake import Limit
 
     async with cluster.connect(config) as client:
         operators, run = await cluster.find_running(client, CAPABILITIES)
-        ref, obj = await _find_alias(client, CAPABILITIES, kind, name) or await _find(client, kind, name, namespace)
+        try:
+            ref, obj = await find_subject(client, CAPABILITIES, kind, name, namespace)
+        except BadName as error:
+            raise Failure(str(error)) from None
         others = [each for each in CAPABILITIES if each not in run]
         # An object that only a capability without an operator knows is explained too, as NotServed.
         unserved = [each for each in others if _knows(each, kind, ref)]
@@ -76,7 +74,7 @@ async def explain(config: Config, kind: str, name: str, namespace: str) -> tuple
         for capabilities in filter(None, (run, unserved)):
             async with cluster.plan_dry(client, capabilities) as planner:
                 await planner.watch_kinds_of(ref)
-                answers = compose_answers(planner, operators, ref, obj)
+                answers = compose_answers(planner.why(ref, operators.limits()), operators, ref, obj)
                 cluster.warn_unreachable(planner, {each.by for each in answers})
             if answers:
                 break
@@ -89,82 +87,3 @@ def _knows(capability: Capability, word: str, ref: ObjectRef) -> bool:
     """Return whether the object is of a group, or asked for by an alias, of the capability."""
     group = ref.api_version.rpartition("/")[0]
     return word in capability.explain.aliases or group in {kind.resource.group for kind in capability.kinds}
-
-
-def compose_answers(planner: DryPlanner, operators: Operators, ref: ObjectRef, obj: Object) -> list[Answer]:
-    """Join each decision about an object with its conditions, held plans and the operator of the capability."""
-    from nodeyard.plan.explain import compose
-
-    conditions = conditions_of(obj)
-    generation = int((obj.get("metadata") or {}).get("generation") or 0)
-    is_known = not operators.error
-    return [
-        compose(
-            dry_plan.capability.name,
-            decision,
-            fine=dry_plan.capability.explain.healthy,
-            conditions=conditions if _is_same(decision.object, ref) else (),
-            generation=generation,
-            held=dry_plan.held_for(decision.object),
-            pause=dry_plan.pause,
-            is_served=not is_known or dry_plan.capability.name in operators.running,
-        )
-        for dry_plan, decision in planner.why(ref, operators.limits())
-    ]
-
-
-def conditions_of(obj: Object) -> Sequence[Condition]:
-    """Return status.conditions of an object; entries that do not decode are skipped."""
-    import msgspec
-
-    from nodeyard.kube.objects import Condition
-
-    found = (obj.get("status") or {}).get("conditions")
-    conditions = []
-    for each in found if isinstance(found, list) else ():
-        try:
-            conditions.append(msgspec.convert(each, Condition))
-        except msgspec.ValidationError:
-            continue
-    return conditions
-
-
-def _is_same(one: ObjectRef, other: ObjectRef) -> bool:
-    return (one.kind, one.namespace, one.name, one.cluster) == (other.kind, other.namespace, other.name, other.cluster)
-
-
-async def _find_alias(
-    client: Client, capabilities: Iterable[Capability], word: str, name: str
-) -> tuple[ObjectRef, Object] | None:
-    """Resolve an alias of a capability, such as pool/CLUSTER/NAME; None if the word is no alias.
-
-    The object is empty if it does not exist yet.
-    """
-    from nodeyard.client.errors import NotFound
-    from nodeyard.runtime.annotations import ref_of
-
-    aliases = (each.explain.aliases for each in capabilities)
-    alias = next((found[word] for found in aliases if word in found), None)
-    if alias is None:
-        return None
-    refs = alias.parse(name)
-    if not refs:
-        raise Failure(f'"{name}" names no {word}; write it as {word}/{alias.syntax}')
-    for ref in refs:
-        resource = (await client.catalog()).by_kind(ref.api_version, ref.kind)
-        try:
-            if resource is not None:
-                found = await client.get(resource.resource, ref.name, ref.namespace)
-                return ref_of(found, ref.api_version, ref.kind), found
-        except NotFound:
-            continue
-    return refs[0], {}
-
-
-async def _find(client: Client, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Object]:
-    """Get an object. Raises UnknownResource if the kind is unknown or ambiguous, NotFound if the object is missing."""
-    from nodeyard.runtime.annotations import ref_of
-
-    resource = (await client.catalog()).find(kind).resource
-    found = await client.get(resource, name, namespace if resource.namespaced else "")
-    return ref_of(found, resource.api_version, resource.kind), found
