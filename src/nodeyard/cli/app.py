@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from nodeyard.cli import approve, crds, plan, status, why
+from nodeyard.cli import approve, crds, dashboard, plan, status, why
 from nodeyard.cli import run as operator
 from nodeyard.cli.failures import USAGE_ERROR, Failure
 from nodeyard.cli.testbed import add_testbed_commands
@@ -32,6 +32,7 @@ app.command("plan")(plan.plan)
 app.command("why")(why.why)
 app.command("approve")(approve.approve)
 app.command("status")(status.status)
+app.command("dashboard")(dashboard.dashboard)
 app.command("crds")(crds.crds)
 
 

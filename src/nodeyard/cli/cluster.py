@@ -81,7 +81,7 @@ def parse_capabilities(names: str) -> tuple[Capability, ...]:
 @asynccontextmanager
 async def plan_dry(client: Client, capabilities: Sequence[Capability]) -> AsyncIterator[DryPlanner]:
     """Open a DryPlanner. Capabilities without CRDs or rights are skipped, each with one line on stderr."""
-    served = await _select_served(client, capabilities)
+    served = await select_served(client, capabilities)
     async with dry_planning_readable(client, served) as planner:
         for name, reason in planner.skipped.items():
             typer.echo(f"{name}: skipped: {reason}", err=True)
@@ -101,7 +101,7 @@ async def find_running(client: Client, capabilities: Sequence[Capability]) -> tu
     return operators, operators.select(capabilities)
 
 
-async def _select_served(client: Client, capabilities: Sequence[Capability]) -> list[Capability]:
+async def select_served(client: Client, capabilities: Sequence[Capability]) -> list[Capability]:
     """Return the capabilities whose CRDs are installed."""
     catalog = await client.catalog()
     served = []

@@ -1,0 +1,298 @@
+"""Serves the dashboard: alone with its own informers, or beside the operator on the operator's.
+
+local:     kubeconfig ─▶ informers ─▶ Live ─▶ server on the loopback address; a token in the printed URL
+beside:    manager's informers, passes of its reconcilers ─▶ Live ─▶ server; bearer tokens or client certificates
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from cryptography import x509
+
+from nodeyard.app.dashboard.rights import local_viewer, token_viewer
+from nodeyard.app.operators import OperatorProcess, Operators, find_operators
+from nodeyard.client.api import Client
+from nodeyard.client.config import Config
+from nodeyard.client.errors import ClientError
+from nodeyard.client.http_transport import HttpTransport
+from nodeyard.client.resources import LEASES
+from nodeyard.dashboard.access import Access, Viewer, host_names
+from nodeyard.dashboard.feed import ATTENTION
+from nodeyard.dashboard.live import Live
+from nodeyard.dashboard.server import DashboardServer, Route
+from nodeyard.dashboard.wire import ClusterInfo, OperatorInfo
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import Clock, SystemClock
+from nodeyard.process.logs import get_logger
+from nodeyard.runtime.capability import Capability, Key
+from nodeyard.runtime.health import Address
+from nodeyard.runtime.leader.election import lease_name
+from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
+from nodeyard.runtime.remote.clusters import Clusters
+from nodeyard.runtime.remote.connect import connect_by_kubeconfig, secret_reader
+from nodeyard.runtime.surface import Attention, Severity
+from nodeyard.watch.informers import InformerFactory
+
+OPERATORS_SECONDS: Final = 10.0
+RENEW_SECONDS: Final = 60.0
+
+_log = get_logger("dashboard")
+
+
+class BadCertificate(ValueError):
+    """A certificate or key cannot be used; the text names the file."""
+
+
+@dataclass(frozen=True)
+class DashboardTls:
+    certificate: Path
+    key: Path
+    client_authority: Path | None = None
+    """Certificates of this CA are those of viewers, who only read."""
+
+
+@dataclass(frozen=True)
+class DashboardOptions:
+    """How the operator serves the page."""
+
+    bind: Address
+    tls: DashboardTls | None = None
+
+
+@asynccontextmanager
+async def serving_local(config: Config, capabilities: Sequence[Capability], bind: Address) -> AsyncIterator[str]:
+    """Serve the page with the credentials of `config`; return the URL, which contains the token."""
+    clock = SystemClock()
+    client = Client(HttpTransport(config))
+    watches = InformerFactory(client, clock, Random())
+    live = Live(watches, capabilities, clock)
+    # Planners may need both; asked for beforehand, they are known with the first plan.
+    watches.server_info.ask_uid()
+    watches.server_info.ask_versions()
+    tasks = [asyncio.create_task(watches.run(), name="informers")]
+    tasks += [asyncio.create_task(each.run(), name="clusters") for each in _connect_clusters(live, client, clock)]
+    token = secrets.token_urlsafe(24)
+    try:
+        viewer = await local_viewer(client, config, capabilities)
+        access = Access(host_names(bind.host), local=(token, viewer))
+        server = DashboardServer(live.feed, access, await describe_cluster(client, config), routes(live))
+        port = server.bind(bind)
+        tasks.append(asyncio.create_task(live.run(), name="live"))
+        tasks.append(asyncio.create_task(follow_operators(live, client, capabilities, clock), name="operators"))
+        await server.start()
+        try:
+            host = f"[{bind.host}]" if ":" in bind.host else bind.host
+            yield f"http://{host}:{port}/?token={token}"
+        finally:
+            await server.close()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        live.close()
+        await client.close()
+
+
+@asynccontextmanager
+async def serving_beside(
+    manager: Manager, client: Client, config: Config, options: DashboardOptions
+) -> AsyncIterator[int]:
+    """Serve the page beside a manager that is not running yet; return the port. Raises OSError if it is in use."""
+    controllers = {each.capability.name: each for each in manager.controllers}
+    capabilities = [each.capability for each in manager.controllers]
+    clock = SystemClock()
+
+    def is_led(capability: str, key: Key) -> bool:
+        return controllers[capability].fence_of(key).may_write()
+
+    live = Live(manager.watches, capabilities, clock, is_led=is_led)
+    for name, (_, view) in live.views.items():
+        # Remote clusters and the results of loops are the operator's own: nothing is connected twice.
+        view.elsewhere = controllers[name].view.elsewhere
+        view.findings = controllers[name].view.findings
+    manager.pass_observers.append(live.planner.observe)
+
+    async def check(token: str) -> Viewer:
+        return await token_viewer(config, token, capabilities)
+
+    tls = options.tls
+    certified = None if tls is None or tls.client_authority is None else Viewer("certificate")
+    names = () if tls is None else certificate_names(tls.certificate)
+    access = Access(
+        (*host_names(options.bind.host), *names), check=check, certified=certified, is_secure=tls is not None
+    )
+    server = DashboardServer(live.feed, access, await describe_cluster(client, config), routes(live))
+    port = server.bind(options.bind, None if tls is None else server_context(tls))
+
+    def leads() -> dict[str, bool]:
+        return {name: each.fence.may_write() for name, each in controllers.items()}
+
+    tasks = [
+        asyncio.create_task(_renew_certificate(server, tls), name="dashboard certificate"),
+        asyncio.create_task(live.run(), name="dashboard"),
+        asyncio.create_task(follow_operators(live, client, capabilities, clock, leads), name="dashboard operators"),
+    ]
+    try:
+        await server.start()
+        yield port
+    finally:
+        await server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        live.close()
+
+
+def routes(live: Live) -> Iterator[Route]:
+    """Yield the operations of the API."""
+
+    async def history(_viewer: Viewer, _query: object) -> object:
+        return live.history.read(live.feed.now)
+
+    yield Route("GET", "history", history)
+
+
+def _connect_clusters(live: Live, client: Client, clock: Clock) -> Iterator[Clusters]:
+    """Yield the remote clusters of each capability, read with the same kubeconfig's rights."""
+    env = ClusterEnvironment(clock, Random(), connect_by_kubeconfig, read=secret_reader(client))
+    for name, (capability, view) in live.views.items():
+        if capability.remote is not None:
+            callbacks = ClusterCallbacks(
+                on_key=lambda key, _change, _watch, _cluster, name=name: live.planner.mark(name, key),  # type: ignore[misc]
+                enqueue=lambda key, name=name: live.planner.mark(name, key),  # type: ignore[misc]
+            )
+            clusters = Clusters(capability, env, callbacks)
+            clusters.attach(view)
+            live.on_view_change[name] = clusters.refresh
+            yield clusters
+
+
+async def describe_cluster(client: Client, config: Config) -> ClusterInfo:
+    version = (await client.server_version()).get("gitVersion", "")
+    name = config.source.rpartition("context ")[2] or config.server
+    return ClusterInfo(name=name, server=config.server, version=str(version))
+
+
+async def follow_operators(
+    live: Live,
+    client: Client,
+    capabilities: Sequence[Capability],
+    clock: Clock,
+    leads: Callable[[], dict[str, bool]] = dict,
+) -> None:
+    """Publish the operators of the cluster as their Leases describe them, until cancelled.
+
+    `leads` tells which capabilities this process leads; keys that it does not lead any more are planned for the page.
+    """
+    led: dict[str, bool] = {}
+    while True:
+        try:
+            operators = await find_operators(client, capabilities, clock)
+            _publish_operators(live, operators, [each.name for each in capabilities])
+        except ClientError as error:
+            _log.warning("operators not read", reason=str(error))
+        now_led = leads()
+        for name in (name for name, is_led in now_led.items() if led.get(name) != is_led):
+            live.planner.mark_all(name)
+        led = now_led
+        await clock.sleep(OPERATORS_SECONDS)
+
+
+def _publish_operators(live: Live, operators: Operators, names: Sequence[str]) -> None:
+    live.planner.set_limits(operators.limits())
+    for name in names:
+        running, gone = operators.running.get(name), operators.gone.get(name)
+        process = running or gone
+        described = [] if process is None else [_describe(process, is_gone=running is None)]
+        live.feed.publish("operators", name, described)
+        live.feed.publish(ATTENTION, name, [] if gone is None else [_gone(gone)], by="operators")
+
+
+def _describe(process: OperatorProcess, *, is_gone: bool) -> OperatorInfo:
+    published = process.published
+    return OperatorInfo(
+        capability=process.capability,
+        state="Gone" if is_gone else "Observing" if published.observe else "Running",
+        version=published.version,
+        holder=process.holder,
+        limit=published.limit,
+        observe=published.observe,
+        renewed=process.renewed,
+    )
+
+
+def _gone(process: OperatorProcess) -> Attention:
+    who = f"{process.holder} stopped renewing its Lease" if process.holder else "its Lease was released"
+    lease = ObjectRef(
+        api_version=LEASES.api_version, kind=LEASES.kind, name=lease_name(process.capability), namespace=NAMESPACE
+    )
+    return Attention(
+        kind="OperatorGone",
+        severity=Severity.CRITICAL,
+        object=lease,
+        reason="OperatorGone",
+        message=f"No operator runs {process.capability}: {who}. Nothing is done until one starts.",
+        since=process.renewed,
+        link={"view": "yard"},
+    )
+
+
+# TLS
+
+
+async def _renew_certificate(server: DashboardServer, tls: DashboardTls | None) -> None:
+    """Present a replaced certificate to new connections, until cancelled."""
+    known = None if tls is None else tls.certificate.read_bytes()
+    while tls is not None:
+        await asyncio.sleep(RENEW_SECONDS)
+        try:
+            found = tls.certificate.read_bytes()
+            if found != known:
+                server.present(server_context(tls))
+                known = found
+                _log.info("dashboard certificate replaced")
+        except (BadCertificate, OSError) as error:
+            _log.warning("dashboard certificate not replaced", reason=str(error))
+
+
+def server_context(tls: DashboardTls) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(tls.certificate, tls.key)
+    except (ssl.SSLError, OSError) as error:
+        raise BadCertificate(f"{tls.certificate} cannot be used with {tls.key}: {error}") from None
+    if tls.client_authority is not None:
+        try:
+            context.load_verify_locations(tls.client_authority)
+        except (ssl.SSLError, OSError) as error:
+            raise BadCertificate(f"{tls.client_authority} is not a CA: {error}") from None
+        # Viewers without a certificate sign in with a token.
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def certificate_names(path: Path) -> tuple[str, ...]:
+    """Return the names and addresses in a certificate, as Host headers have them."""
+    try:
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError) as error:
+        raise BadCertificate(f"{path} cannot be read: {error}") from None
+    except x509.ExtensionNotFound:
+        return ()
+    addresses = found.get_values_for_type(x509.IPAddress)
+    hosts = (f"[{each}]" if each.version == 6 else str(each) for each in addresses if hasattr(each, "is_loopback"))
+    return (*found.get_values_for_type(x509.DNSName), *hosts)
