@@ -25,7 +25,12 @@ class FileError(ValueError):
 
 def read(paths: Iterable[Path]) -> list[tuple[str, Object]]:
     """Return every object with its file and name. Files of a directory are read in alphabetical order."""
-    return [(f"{path}: {_title(obj)}", obj) for path in _files(paths) for obj in _objects(path)]
+    return [each for path in _files(paths) for each in parse(path.read_bytes(), str(path))]
+
+
+def parse(text: bytes, source: str) -> list[tuple[str, Object]]:
+    """Return every object of a YAML or JSON text with its source and name."""
+    return [(f"{source}: {_title(obj)}", obj) for obj in _objects(text, source)]
 
 
 async def send(
@@ -76,14 +81,14 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             raise FileError(f"{path}: no such file or directory")
 
 
-def _objects(path: Path) -> Iterator[Object]:
+def _objects(text: bytes, source: str) -> Iterator[Object]:
     try:
-        for obj in load_all(path.read_bytes()):
+        for obj in load_all(text):
             if not _is_named(obj):
-                raise FileError(f"{path}: an object needs apiVersion, kind and metadata.name, each a string")
+                raise FileError(f"{source}: an object needs apiVersion, kind and metadata.name, each a string")
             yield obj
     except ManifestError as error:
-        raise FileError(f"{path}: {error}") from None
+        raise FileError(f"{source}: {error}") from None
 
 
 def _is_named(obj: Json) -> bool:

@@ -35,6 +35,7 @@ from nodeyard.watch.informers import InformerFactory
 
 if TYPE_CHECKING:
     from nodeyard.admission.manager import Webhooks
+    from nodeyard.app.dashboard.serving import DashboardOptions
 
 _log = get_logger("operator")
 
@@ -55,6 +56,7 @@ class Operation:
     metrics: Address | None = None
     webhooks: Webhooks | None = None
     """None if webhooks are neither served nor registered."""
+    dashboard: DashboardOptions | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Running:
     manager: Manager
     metrics: Metrics
     ports: dict[str, int] = field(default_factory=dict)
-    """Ports of health, metrics and webhooks, by name."""
+    """Ports of health, metrics, webhooks and dashboard, by name."""
     health: Health = field(default_factory=Health)
 
 
@@ -111,6 +113,7 @@ async def operating(operation: Operation) -> AsyncIterator[Running]:
         )
         ports, health = await _admit(operation, manager, connections, stack)
         ports |= await _listen(operation, health, metrics, stack)
+        ports |= await _serve_dashboard(operation, manager, connections, stack)
         await stack.enter_async_context(manager.running())
         yield Running(manager, metrics, ports, health)
 
@@ -163,6 +166,25 @@ def _cannot_listen(option: str, address: Address, error: OSError) -> CannotListe
     # The text of asyncio's error repeats the address.
     reason = os.strerror(error.errno) if error.errno else str(error)
     return CannotListen(f"cannot listen on {where}: {reason}; set another address with {option}, or 0 to disable it")
+
+
+async def _serve_dashboard(
+    operation: Operation, manager: Manager, connections: _Connections, stack: AsyncExitStack
+) -> dict[str, int]:
+    """Serve the dashboard on the manager's informers. It gets its own client, so writes do not queue behind it."""
+    options = operation.dashboard
+    if options is None:
+        return {}
+    # Imported late: a process without a dashboard does not need it.
+    from nodeyard.app.dashboard.serving import serving_beside
+
+    client = connections.connect()
+    stack.push_async_callback(client.close)
+    try:
+        port = await stack.enter_async_context(serving_beside(manager, client, operation.config, options))
+    except OSError as error:
+        raise _cannot_listen("--dashboard-bind", options.bind, error) from None
+    return {"dashboard": port}
 
 
 async def _listen(operation: Operation, health: Health, metrics: Metrics, stack: AsyncExitStack) -> dict[str, int]:

@@ -13,6 +13,7 @@ from nodeyard.cli.failures import UsageFailure
 
 if TYPE_CHECKING:
     from nodeyard.admission.manager import Webhooks
+    from nodeyard.app.dashboard.serving import DashboardOptions
     from nodeyard.runtime.health import Address
 
 
@@ -58,6 +59,24 @@ def run(
     webhook_client_name: Annotated[
         list[str] | None,
         typer.Option(help="Name that the client certificate must have; repeatable; default any name.", metavar="NAME"),
+    ] = None,
+    dashboard_bind: Annotated[
+        str,
+        typer.Option(
+            help="Address of the dashboard; 0 disables it. Beyond the loopback address it needs --dashboard-cert.",
+            metavar="HOST:PORT",
+        ),
+    ] = "0",
+    dashboard_cert: Annotated[
+        Path | None, typer.Option(help="TLS certificate of the dashboard, as PEM.", metavar="FILE")
+    ] = None,
+    dashboard_key: Annotated[Path | None, typer.Option(help="Private key of the certificate.", metavar="FILE")] = None,
+    dashboard_client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also show the dashboard, read-only, to client certificates signed by a CA in this file.",
+            metavar="FILE",
+        ),
     ] = None,
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect", help="Elect the replica that writes, with one Lease per capability.")
@@ -109,6 +128,7 @@ def run(
         health=health,
         metrics=metrics,
         webhooks=webhooks,
+        dashboard=parse_dashboard(dashboard_bind, dashboard_cert, dashboard_key, dashboard_client_ca),
     )
     with cluster.one_line_errors():
         signals.run(operate(operation, signals.until_stopped))
@@ -118,6 +138,37 @@ def _bind(text: str) -> Address | None:
     from nodeyard.runtime.health import parse_bind
 
     return None if text == "0" else parse_bind(text)
+
+
+def parse_dashboard(
+    bind: str, certificate: Path | None, key: Path | None, client_authority: Path | None
+) -> DashboardOptions | None:
+    """Parse the --dashboard options; None if the dashboard is disabled."""
+    from nodeyard.cli import cluster
+
+    address = cluster.parse_option("--dashboard-bind", _bind, bind)
+    if address is None:
+        return None
+    from nodeyard.app.dashboard.serving import BadCertificate, DashboardOptions, DashboardTls, server_context
+    from nodeyard.app.webhooks import is_loopback
+
+    if (certificate is None) != (key is None):
+        raise UsageFailure("--dashboard-cert and --dashboard-key: give both or none")
+    if certificate is None or key is None:
+        if not is_loopback(address.host):
+            raise UsageFailure(
+                f"--dashboard-bind {bind}: viewers send bearer tokens to this address, so also give --dashboard-cert "
+                "and --dashboard-key"
+            )
+        if client_authority is not None:
+            raise UsageFailure("--dashboard-client-ca: also give --dashboard-cert and --dashboard-key")
+        return DashboardOptions(address)
+    tls = DashboardTls(certificate, key, client_authority)
+    try:
+        server_context(tls)
+    except BadCertificate as error:
+        raise UsageFailure(f"--dashboard-cert: {error}") from None
+    return DashboardOptions(address, tls)
 
 
 def parse_webhooks(bind: str, url: str, service: str, folder: Path | None) -> Webhooks | None:

@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from nodeyard.dashboard.feed import ATTENTION, PLACES, Feed
+from nodeyard.client.resources import of_kind
+from nodeyard.dashboard.feed import ATTENTION, PLACES, Feed, Visible
 from nodeyard.dashboard.history import History
 from nodeyard.dashboard.planner import LivePlanner
 from nodeyard.dashboard.tiles import NODE_WATCH, TileBoard
 from nodeyard.kube.conditions import TRUE
+from nodeyard.plan.model import ObjectRef
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.aio import first_of
 from nodeyard.process.clock import Clock
@@ -39,6 +41,9 @@ TILES_AT_ONCE: Final = 500
 SURFACE_SECONDS: Final = 1.0
 AGEING_SECONDS: Final = 15.0
 """Some of what capabilities say changes with time alone, such as the age of a lease."""
+SYNC_SECONDS: Final = 5.0
+MAX_ROUNDS: Final = 16
+"""Bound on the chain of owners whose kinds an explanation needs."""
 
 _log = get_logger("dashboard")
 
@@ -55,6 +60,7 @@ class Live:
     ) -> None:
         """Register views of our own on the informers; call it before they are synced, or after."""
         self._clock = clock
+        self._watches = watches
         self.feed = Feed(clock)
         self.history = History(self.feed.now)
         self.nodes = watches.register((NODE_WATCH,))
@@ -124,6 +130,22 @@ class Live:
 
     def close(self) -> None:
         self.planner.close()
+
+    async def watch_kinds_of(self, ref: ObjectRef, visible: Visible) -> None:
+        """Watch the kinds that only the explanation of this object needs, and wait a moment for their objects."""
+        for _ in range(MAX_ROUNDS):
+            unwatched = [
+                (view, pair)
+                for name, (capability, view) in self.views.items()
+                if visible is None or name in visible
+                for pair in capability.explain.kinds(view, ref)
+                if pair not in view.recent_kinds
+            ]
+            if not unwatched:
+                return
+            for view, (api_version, kind) in unwatched:
+                view.record_lookup(of_kind(api_version, kind))
+            await first_of(self._watches.synced(), self._clock.sleep(SYNC_SECONDS))
 
     # tiles
 

@@ -14,14 +14,14 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.dashboard.feed import ATTENTION, Feed
+from nodeyard.dashboard.feed import ATTENTION, Feed, Visible
 from nodeyard.dashboard.folding import members_of, summarize
 from nodeyard.dashboard.wire import PlanSummary
 from nodeyard.kube.conditions import TRUE
-from nodeyard.plan.brake import Braked, Limit
+from nodeyard.plan.brake import JOINT, Braked, Limit
 from nodeyard.plan.explain import HELD_TYPE
 from nodeyard.plan.identity import assign_id, with_actions
-from nodeyard.plan.model import Action, Decision, ObjectRef
+from nodeyard.plan.model import Action, Decision, ObjectRef, Plan
 from nodeyard.process.aio import first_of
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
@@ -108,6 +108,16 @@ class LivePlanner:
         each, view = self._views[capability]
         return DryPlan(each, key, braked, (), each.roots.of_key(view, key), each.roots.approval(view, key))
 
+    def holding(self, id: str) -> list[tuple[DryPlan, Plan]]:
+        """Return the plans of all keys that hold this id or all of its parts, each with its held part."""
+        parts = frozenset(id.split(JOINT))
+        found = [
+            (self.dry_plan(*subject), braked.held)
+            for subject, braked in self._braked.items()
+            if braked.held is not None and parts.issubset(braked.held.id.split(JOINT))
+        ]
+        return [(dry_plan, held) for dry_plan, held in found if dry_plan is not None]
+
     def actions(self, capability: str, key: Key, group: str) -> Sequence[Action]:
         """Return the actions of one group of a plan, running and held ones; of all groups if it is empty."""
         braked = self._braked.get((capability, key))
@@ -118,11 +128,11 @@ class LivePlanner:
             return [action for part in parts for action in part]
         return [action for part in parts for action in members_of(part).get(group, ())]
 
-    async def explain(self, ref: ObjectRef) -> list[tuple[DryPlan, Decision]]:
+    async def explain(self, ref: ObjectRef, visible: Visible) -> list[tuple[DryPlan, Decision]]:
         """Return the decisions about an object, each with the plan that contains it."""
         found = []
         for name, (capability, view) in self._views.items():
-            if not self._is_synced(capability, view):
+            if (visible is not None and name not in visible) or not self._is_synced(capability, view):
                 continue
             for key in sorted(set(capability.explain.keys_of(view, ref))):
                 planned = await self._make_plan(name, key, (ref,))

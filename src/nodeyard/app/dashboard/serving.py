@@ -19,6 +19,7 @@ from typing import Final
 from cryptography import x509
 
 from nodeyard.app.dashboard.rights import local_viewer, token_viewer
+from nodeyard.app.dashboard.routes import Operations
 from nodeyard.app.operators import OperatorProcess, Operators, find_operators
 from nodeyard.client.api import Client
 from nodeyard.client.config import Config
@@ -28,7 +29,7 @@ from nodeyard.client.resources import LEASES
 from nodeyard.dashboard.access import Access, Viewer, host_names
 from nodeyard.dashboard.feed import ATTENTION
 from nodeyard.dashboard.live import Live
-from nodeyard.dashboard.server import DashboardServer, Route
+from nodeyard.dashboard.server import DashboardServer
 from nodeyard.dashboard.wire import ClusterInfo, OperatorInfo
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.model import ObjectRef
@@ -86,10 +87,12 @@ async def serving_local(config: Config, capabilities: Sequence[Capability], bind
     try:
         viewer = await local_viewer(client, config, capabilities)
         access = Access(host_names(bind.host), local=(token, viewer))
-        server = DashboardServer(live.feed, access, await describe_cluster(client, config), routes(live))
+        operations = Operations(live, client, clock)
+        server = DashboardServer(live.feed, access, await describe_cluster(client, config), operations.routes())
         port = server.bind(bind)
         tasks.append(asyncio.create_task(live.run(), name="live"))
-        tasks.append(asyncio.create_task(follow_operators(live, client, capabilities, clock), name="operators"))
+        following = follow_operators(live, operations, client, capabilities, clock)
+        tasks.append(asyncio.create_task(following, name="operators"))
         await server.start()
         try:
             host = f"[{bind.host}]" if ":" in bind.host else bind.host
@@ -132,7 +135,8 @@ async def serving_beside(
     access = Access(
         (*host_names(options.bind.host), *names), check=check, certified=certified, is_secure=tls is not None
     )
-    server = DashboardServer(live.feed, access, await describe_cluster(client, config), routes(live))
+    operations = Operations(live, client, clock)
+    server = DashboardServer(live.feed, access, await describe_cluster(client, config), operations.routes())
     port = server.bind(options.bind, None if tls is None else server_context(tls))
 
     def leads() -> dict[str, bool]:
@@ -141,7 +145,9 @@ async def serving_beside(
     tasks = [
         asyncio.create_task(_renew_certificate(server, tls), name="dashboard certificate"),
         asyncio.create_task(live.run(), name="dashboard"),
-        asyncio.create_task(follow_operators(live, client, capabilities, clock, leads), name="dashboard operators"),
+        asyncio.create_task(
+            follow_operators(live, operations, client, capabilities, clock, leads), name="dashboard operators"
+        ),
     ]
     try:
         await server.start()
@@ -152,15 +158,6 @@ async def serving_beside(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         live.close()
-
-
-def routes(live: Live) -> Iterator[Route]:
-    """Yield the operations of the API."""
-
-    async def history(_viewer: Viewer, _query: object) -> object:
-        return live.history.read(live.feed.now)
-
-    yield Route("GET", "history", history)
 
 
 def _connect_clusters(live: Live, client: Client, clock: Clock) -> Iterator[Clusters]:
@@ -179,13 +176,18 @@ def _connect_clusters(live: Live, client: Client, clock: Clock) -> Iterator[Clus
 
 
 async def describe_cluster(client: Client, config: Config) -> ClusterInfo:
-    version = (await client.server_version()).get("gitVersion", "")
+    try:
+        version = (await client.server_version()).get("gitVersion", "")
+    except ClientError:
+        # The page says more of it; an operator starts without its API server too.
+        version = ""
     name = config.source.rpartition("context ")[2] or config.server
     return ClusterInfo(name=name, server=config.server, version=str(version))
 
 
 async def follow_operators(
     live: Live,
+    operations: Operations,
     client: Client,
     capabilities: Sequence[Capability],
     clock: Clock,
@@ -198,7 +200,7 @@ async def follow_operators(
     led: dict[str, bool] = {}
     while True:
         try:
-            operators = await find_operators(client, capabilities, clock)
+            operators = operations.operators = await find_operators(client, capabilities, clock)
             _publish_operators(live, operators, [each.name for each in capabilities])
         except ClientError as error:
             _log.warning("operators not read", reason=str(error))

@@ -1,0 +1,188 @@
+"""The operations of the dashboard's API. Those that read or write the cluster use the viewer's own credentials."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from nodeyard.app.approvals import NotHeld, approve_plans
+from nodeyard.app.dashboard.whatif import try_out
+from nodeyard.app.explanations import BadName, compose_answers, conditions_of, find_subject
+from nodeyard.app.operators import Operators
+from nodeyard.client.api import Client
+from nodeyard.client.discovery import UnknownResource
+from nodeyard.client.errors import ClientError, Forbidden
+from nodeyard.dashboard.access import Viewer
+from nodeyard.dashboard.answers import to_wire as answer_to_wire
+from nodeyard.dashboard.approval_preview import preview
+from nodeyard.dashboard.could_run import could_run_manifest, could_run_pod, parse_pod
+from nodeyard.dashboard.folding import to_wire
+from nodeyard.dashboard.live import Live
+from nodeyard.dashboard.search import search
+from nodeyard.dashboard.server import Query, Route
+from nodeyard.dashboard.wire import ApprovalPreview, CouldRun, Found, Refused, WhatIf, Why
+from nodeyard.plan.layout import counted
+from nodeyard.plan.model import Plan
+from nodeyard.process.clock import Clock
+from nodeyard.runtime.dry_plan import DryPlan
+
+MANIFEST_BYTES: Final = 1 << 20
+ACTIONS: Final = 200
+REASON_MAX: Final = 500
+_UNEXPLAINED: Final = frozenset({"secret", "secrets"})
+
+
+class _Approve(msgspec.Struct, frozen=True):
+    capability: str
+    key: str
+    id: str
+    reason: str = ""
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    namespace: str = "default"
+    name: str = ""
+    yaml: str = ""
+
+
+class Operations:
+    def __init__(self, live: Live, client: Client, clock: Clock) -> None:
+        """`client` reads for viewers who have no credentials of their own."""
+        self._live = live
+        self._client = client
+        self._clock = clock
+        self._trying = asyncio.Lock()
+        self.operators = Operators()
+        """The operators of the cluster as last seen."""
+
+    def routes(self) -> Iterator[Route]:
+        yield Route("GET", "history", self.history)
+        yield Route("GET", "plans/actions", self.actions)
+        yield Route("GET", "approval", self.approval)
+        yield Route("POST", "approve", self.approve)
+        yield Route("POST", "whatif", self.what_if, body=MANIFEST_BYTES, is_yaml=True)
+        yield Route("GET", "search", self.search)
+        yield Route("GET", "why", self.why)
+        yield Route("POST", "could-run", self.could_run, body=MANIFEST_BYTES)
+
+    async def history(self, _viewer: Viewer, _query: Query) -> dict[str, Any]:
+        return self._live.history.read(self._live.feed.now)
+
+    # plans
+
+    async def actions(self, viewer: Viewer, query: Query) -> dict[str, Any]:
+        capability, key = query.get("capability"), query.get("key")
+        self._require_visible(viewer, capability)
+        offset, limit = query.number("offset", 0, 10**9), query.number("limit", ACTIONS, ACTIONS)
+        found = self._live.planner.actions(capability, key, query.get("group"))
+        return {"total": len(found), "actions": [to_wire(each) for each in found[offset : offset + limit]]}
+
+    async def approval(self, viewer: Viewer, query: Query) -> ApprovalPreview:
+        _, held = self._held(viewer, query.get("capability"), query.get("key"))
+        return await preview(viewer.client, held)
+
+    async def approve(self, viewer: Viewer, query: Query) -> dict[str, Any]:
+        asked: _Approve = query.json(_Approve)
+        dry_plan, held = self._held(viewer, asked.capability, asked.key)
+        if held.id != asked.id:
+            message = f"The plan has changed: it is {held.id} now, not {asked.id}."
+            raise Refused(409, message, "Read the new plan and approve that one.", id=held.id)
+        if viewer.client is None:
+            remedy = "Sign in with a bearer token, or run `nodeyard dashboard` with your kubeconfig."
+            raise Refused(403, "A client certificate only reads; it cannot approve.", remedy)
+        try:
+            # Other keys may hold parts of the same approval group.
+            holding = self._live.planner.holding(held.id) or [(dry_plan, held)]
+            approved = await approve_plans(viewer.client, holding, held.id, asked.reason[:REASON_MAX], self._clock)
+        except Forbidden as error:
+            remedy = f"Ask for the right to patch it, or let somebody who has it run `nodeyard approve {held.id}`."
+            raise Refused(403, error.message, remedy) from None
+        except NotHeld as error:
+            raise Refused(409, str(error), "Reload the page.", id=held.id) from None
+        self._live.planner.mark(asked.capability, asked.key)
+        message = f"{held.id} approved on {approved.root}: {counted(len(held.actions), 'action')}"
+        return {"approved": True, "by": approved.by or viewer.name, "message": message}
+
+    async def what_if(self, viewer: Viewer, query: Query) -> WhatIf:
+        if viewer.config is None:
+            raise Refused(403, "A client certificate only reads; it cannot try out a change.", "Sign in with a token.")
+        seen = [
+            each for name, (each, _) in self._live.views.items() if viewer.visible is None or name in viewer.visible
+        ]
+        async with self._trying:
+            return await try_out(viewer.config, seen, self._live.planner.limits, query.body)
+
+    def _require_visible(self, viewer: Viewer, capability: str) -> None:
+        if capability not in self._live.views or (viewer.visible is not None and capability not in viewer.visible):
+            raise Refused(404, f'There is no capability "{capability[:50]}" that you may see.')
+
+    def _held(self, viewer: Viewer, capability: str, key: str) -> tuple[DryPlan, Plan]:
+        self._require_visible(viewer, capability)
+        dry_plan = self._live.planner.dry_plan(capability, key)
+        if dry_plan is None or dry_plan.braked.held is None:
+            message = "This plan is not held any more: it was approved or has changed."
+            raise Refused(409, message, "Look at the present plan.", id="")
+        return dry_plan, dry_plan.braked.held
+
+    # objects
+
+    async def search(self, viewer: Viewer, query: Query) -> list[Found]:
+        text = query.get("q")
+        found = search(text, self._live.nodes, self._live.views, viewer.visible)
+        parts = text.strip().split("/")
+        if found or len(parts) < 2 or not all(parts) or parts[0].lower() in _UNEXPLAINED:
+            return found
+        # Not in a cache: perhaps an object that is not watched.
+        kind, namespace, name = parts[0], parts[1] if len(parts) == 3 else "", parts[-1]
+        try:
+            capabilities = [each for each, _ in self._live.views.values()]
+            ref, obj = await find_subject(viewer.client or self._client, capabilities, kind, name, namespace)
+        except (ClientError, BadName, ValueError):
+            return []
+        if not obj:
+            return []
+        return [Found(kind=ref.kind, api_version=ref.api_version, namespace=ref.namespace, name=ref.name)]
+
+    async def why(self, viewer: Viewer, query: Query) -> Why:
+        kind, namespace, name = query.get("kind"), query.get("namespace"), query.get("name")
+        if not kind or not name:
+            raise Refused(400, "kind and name are missing.", "Search for an object first.")
+        group = query.get("apiVersion").rpartition("/")[0]
+        if kind.partition(".")[0].lower() in _UNEXPLAINED:
+            raise Refused(404, "The page shows nothing of Secrets.")
+        live, client = self._live, viewer.client or self._client
+        try:
+            word = f"{kind}.{group}" if group and "." not in kind else kind
+            capabilities = [each for each, _ in live.views.values()]
+            ref, obj = await find_subject(client, capabilities, word, name, namespace)
+        except (UnknownResource, BadName, ValueError) as error:
+            raise Refused(404, f"{str(error).capitalize()}.", "Search for the object.") from None
+        await live.watch_kinds_of(ref, viewer.visible)
+        explained = await live.planner.explain(ref, viewer.visible)
+        conditions = conditions_of(obj)
+        answers = [
+            answer_to_wire(
+                answer,
+                dry_plan.capability,
+                live.views[dry_plan.capability.name][1],
+                conditions if (decision.object.kind, decision.object.name) == (ref.kind, ref.name) else (),
+            )
+            for answer, (dry_plan, decision) in zip(
+                compose_answers(explained, self.operators, ref, obj), explained, strict=True
+            )
+        ]
+        return Why(object=ref, answers=tuple(answers))
+
+    async def could_run(self, viewer: Viewer, query: Query) -> CouldRun:
+        asked: _Pod = query.json(_Pod)
+        if viewer.client is None:
+            raise Refused(403, "A client certificate only reads; it cannot try out a pod.", "Sign in with a token.")
+        nodes = self._live.nodes.all("Node.core")
+        if asked.yaml:
+            return await could_run_manifest(viewer.client, nodes, parse_pod(asked.yaml, asked.namespace))
+        if not asked.name:
+            raise Refused(400, "Neither a pod's name nor a manifest is given.")
+        return await could_run_pod(viewer.client, nodes, asked.namespace, asked.name)
