@@ -46,6 +46,7 @@ from nodeyard.runtime.surface import Attention, Severity
 from nodeyard.watch.informers import InformerFactory
 
 OPERATORS_SECONDS: Final = 10.0
+LEADERSHIP_SECONDS: Final = 0.5
 RENEW_SECONDS: Final = 60.0
 
 _log = get_logger("dashboard")
@@ -197,18 +198,19 @@ async def follow_operators(
 
     `leads` tells which capabilities this process leads; keys that it does not lead any more are planned for the page.
     """
-    led: dict[str, bool] = {}
+    led, read_at = leads(), 0.0
     while True:
-        try:
-            operators = operations.operators = await find_operators(client, capabilities, clock)
-            _publish_operators(live, operators, [each.name for each in capabilities])
-        except ClientError as error:
-            _log.warning("operators not read", reason=str(error))
         now_led = leads()
         for name in (name for name, is_led in now_led.items() if led.get(name) != is_led):
             live.planner.mark_all(name)
-        led = now_led
-        await clock.sleep(OPERATORS_SECONDS)
+        if now_led != led or clock.monotonic() >= read_at:
+            led, read_at = now_led, clock.monotonic() + OPERATORS_SECONDS
+            try:
+                operators = operations.operators = await find_operators(client, capabilities, clock)
+                _publish_operators(live, operators, [each.name for each in capabilities])
+            except ClientError as error:
+                _log.warning("operators not read", reason=str(error))
+        await clock.sleep(LEADERSHIP_SECONDS)
 
 
 def _publish_operators(live: Live, operators: Operators, names: Sequence[str]) -> None:
