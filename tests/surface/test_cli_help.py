@@ -19,6 +19,7 @@ VERBS = (
     ("why",),
     ("approve",),
     ("status",),
+    ("dashboard",),
     ("apiserver",),
     ("crds",),
     ("demo",),
