@@ -37,7 +37,9 @@ EVERYTHING: dict[str, Any] = {
         "clientCASecret": "api-servers",
         "clientNames": ["kube-apiserver"],
     },
+    "dashboard": {"enabled": True, "certificateSecret": "page", "clientCASecret": "people"},
     "networkPolicy": {
+        "dashboardFrom": [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
         "webhooksFrom": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}],
         "metricsFrom": [{"namespaceSelector": {"matchLabels": {"team": "watchers"}}}],
     },

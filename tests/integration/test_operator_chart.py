@@ -30,6 +30,7 @@ from nodeyard.client.config import Config
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import Limit
 from nodeyard.process import logs
+from nodeyard.process.certificates import Authority
 from nodeyard.process.version import VERSION
 from nodeyard.runtime import rbac
 from nodeyard.runtime.health import Address
@@ -91,8 +92,10 @@ def operated(monkeypatch, tmp_path):
     monkeypatch.setattr(cluster, "load", lambda _path, _context: Config("https://10.0.0.1", source="nowhere"))
 
     def run(objects):
-        (tmp_path / "ca.crt").touch()
-        mounted = re.compile("/certificates|/client-ca")
+        authority = Authority()
+        (tmp_path / "ca.crt").write_bytes(authority.pem)
+        authority.server("nodeyard.example").write(tmp_path, "tls")
+        mounted = re.compile("/certificates|/client-ca|/dashboard(-ca)?(?=/)")
         arguments = [mounted.sub(str(tmp_path), each) for each in container(objects)["args"]]
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, result.output
@@ -400,3 +403,46 @@ def test_kubeconfigs_of_pools_are_read_by_name_wherever_it_is_not_narrowed(defau
 def test_a_grant_that_a_capability_does_not_have_is_refused():
     with pytest.raises(RenderError, match=r"namespaceGrants.profiles.secret: profiles has no such grant"):
         installed(capabilities=["profiles"], namespaceGrants={"profiles": {"secret": ["a"]}})
+
+
+# the dashboard
+
+
+def test_the_page_is_off_by_default_and_costs_no_right(default):
+    assert not [each for each in default if each["metadata"]["name"] == "nodeyard-dashboard"]
+    assert not [each for each in container(default)["args"] if "dashboard" in each]
+
+
+def test_the_page_without_a_certificate_is_reached_inside_the_pod_alone(operated):
+    objects = installed(dashboard={"enabled": True})
+    operation = operated(objects)
+    assert operation.dashboard.bind == Address("127.0.0.1", 8090)
+    assert operation.dashboard.tls is None
+    found = {each["kind"] for each in objects if each["metadata"]["name"] == "nodeyard-dashboard"}
+    assert found == {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+
+
+def test_the_page_with_a_certificate_has_a_service_and_tls(everything, operated, tmp_path):
+    operation = operated(everything)
+    assert operation.dashboard.bind == Address("", 8090)
+    assert operation.dashboard.tls.certificate == tmp_path / "tls.crt"
+    assert operation.dashboard.tls.client_authority == tmp_path / "ca.crt"
+    service = one(everything, "Service", "nodeyard-dashboard")
+    (port,) = (each for each in container(everything)["ports"] if each["name"] == "dashboard")
+    assert service["spec"]["ports"] == [{"name": "dashboard", "port": 443, "targetPort": "dashboard"}]
+    assert port["containerPort"] == operation.dashboard.bind.port
+    policy = one(everything, "NetworkPolicy")
+    (rule,) = (each for each in policy["spec"]["ingress"] if each["ports"] == [{"port": "dashboard"}])
+    assert rule["from"] == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+
+
+def test_the_page_may_list_nodes_and_leases_and_nothing_else(everything):
+    role = one(everything, "ClusterRole", "nodeyard-dashboard")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
+    role = one(everything, "Role", "nodeyard-dashboard")
+    assert role["rules"] == [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list"]}]
+
+
+def test_client_certificates_without_tls_are_refused():
+    with pytest.raises(RenderError, match="dashboard.clientCASecret: also set dashboard.certificateSecret"):
+        installed(dashboard={"enabled": True, "clientCASecret": "people"})
