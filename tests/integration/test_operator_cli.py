@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from contextlib import contextmanager
 
 import pytest
@@ -378,3 +379,44 @@ def test_the_plan_for_a_new_object_has_the_same_id_each_time(looked_at):
     assert [each["id"] for each in json.loads(one.stdout)["items"]] == [
         each["id"] for each in json.loads(other.stdout)["items"]
     ]
+
+
+# the dashboard
+
+
+@contextmanager
+def shown(*arguments):
+    process = subprocess.Popen(
+        [*PROGRAM, "dashboard", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_dashboard_prints_its_address_first_and_ends_on_ctrl_c(looked_at):
+    with shown("--kubeconfig", looked_at.kubeconfig, "--bind", "127.0.0.1:0") as process:
+        url = process.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", url)
+        with urllib.request.urlopen(url.partition("?")[0]) as page:
+            assert page.status == 200
+        process.send_signal(signal.SIGINT)
+        rest, log = process.communicate(timeout=30)
+    assert (process.returncode, rest, log) == (0, "", "")
+
+
+def test_two_dashboards_on_one_address_are_one_line(looked_at):
+    with shown("--kubeconfig", looked_at.kubeconfig, "--bind", "127.0.0.1:0") as process:
+        port = process.stdout.readline().rpartition("/")[0].rpartition(":")[2]
+        done = nodeyard("dashboard", "--kubeconfig", looked_at.kubeconfig, "--bind", f"127.0.0.1:{port}")
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_dashboard_for_other_machines_is_a_usage_error(looked_at):
+    done = nodeyard("dashboard", "--kubeconfig", looked_at.kubeconfig, "--bind", "0.0.0.0:0")
+    assert done.returncode == 64
+    assert "ssh -L" in done.stderr
