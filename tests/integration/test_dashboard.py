@@ -214,6 +214,65 @@ async def test_could_it_run_names_the_requirement_that_each_node_fails(page, spa
     await page.post("could-run", {}, status=400)
 
 
+def asking(node, **requests):
+    """A pod for this node alone, with these requests."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "asking", "namespace": "default"},
+        "spec": {
+            "tolerations": [{"operator": "Exists"}],
+            "affinity": only_on(node),
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}],
+        },
+    }
+
+
+def only_on(node):
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+async def test_could_it_run_counts_what_other_pods_use(page, spares_env, api):
+    spare = spares_env.spare("room")
+    await page.until_snapshot(lambda snapshot: rows_of(snapshot).get(spare))
+
+    async def verdict(**requests):
+        return await page.post("could-run", {"yaml": json.dumps(asking(spare, **requests))})
+
+    def fit_of(answer):
+        return next(node for node in answer["nodes"] if node["name"] == spare)
+
+    assert (await verdict(cpu="4"))["verdict"] == "Yes"
+    too_much = await verdict(cpu="5")
+    assert (too_much["verdict"], too_much["byRequirement"]["cpu"]) == ("No", 1)
+    other = asking(spare, cpu="3")
+    other["metadata"]["name"] = f"{spares_env.name}-user"
+    other["spec"]["nodeName"] = spare
+    api.rest.create(other)
+    try:
+        assert fit_of(await verdict(cpu="2"))["failed"] == "cpu"
+        answer = await verdict(cpu="1")
+        assert (answer["verdict"], fit_of(answer)["isTaken"]) == ("Yes", True)
+        running = await page.post("could-run", {"namespace": "default", "name": other["metadata"]["name"]})
+        assert running["sentence"].startswith(f"The pod runs on {spare}")
+    finally:
+        api.rest.call("DELETE", f"/api/v1/namespaces/default/pods/{other['metadata']['name']}?gracePeriodSeconds=0")
+    spares_env.patch(spare, {"spec": {"unschedulable": True}})
+    await page.until_snapshot(lambda snapshot: rows_of(snapshot)[spare]["state"] == "draining")
+    strict = asking(spare, cpu="1")
+    strict["spec"]["tolerations"] = []
+    answer = await page.post("could-run", {"yaml": json.dumps(strict)})
+    assert fit_of(answer)["failed"] == "Taints"
+
+
+async def test_a_pod_that_the_cluster_refuses_could_not_run(page):
+    refused = asking("n1", cpu="-1")
+    answer = await page.post("could-run", {"yaml": json.dumps(refused)})
+    assert answer["verdict"] == "Refused"
+    assert "must be greater than or equal to 0" in answer["sentence"]
+
+
 async def test_no_secret_is_in_any_answer(page, api, spares_env):
     word = "correct-horse-battery"
     api.rest.create(
