@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from cryptography import x509
 
@@ -82,28 +82,27 @@ async def serving_local(config: Config, capabilities: Sequence[Capability], bind
     # Planners may need both; asked for beforehand, they are known with the first plan.
     watches.server_info.ask_uid()
     watches.server_info.ask_versions()
-    tasks = [asyncio.create_task(watches.run(), name="informers")]
-    tasks += [asyncio.create_task(each.run(), name="clusters") for each in _connect_clusters(live, client, clock)]
     token = secrets.token_urlsafe(24)
+    tasks: list[asyncio.Task[None]] = []
     try:
         viewer = await local_viewer(client, config, capabilities)
         access = Access(host_names(bind.host), local=(token, viewer))
         operations = Operations(live, client, clock)
         server = DashboardServer(live.feed, access, await describe_cluster(client, config), operations.routes())
         port = server.bind(bind)
-        tasks.append(asyncio.create_task(live.run(), name="live"))
-        following = follow_operators(live, operations, client, capabilities, clock)
-        tasks.append(asyncio.create_task(following, name="operators"))
         await server.start()
+        # The page is there before its contents: the first lists of a large cluster take seconds.
+        tasks.append(_start(watches.run(), "informers"))
+        tasks += [_start(each.run(), "clusters") for each in _connect_clusters(live, client, clock)]
+        tasks.append(_start(live.run(), "live"))
+        tasks.append(_start(follow_operators(live, operations, client, capabilities, clock), "operators"))
         try:
             host = f"[{bind.host}]" if ":" in bind.host else bind.host
             yield f"http://{host}:{port}/?token={token}"
         finally:
             await server.close()
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _stop(tasks)
         live.close()
         await client.close()
 
@@ -143,22 +142,36 @@ async def serving_beside(
     def leads() -> dict[str, bool]:
         return {name: each.fence.may_write() for name, each in controllers.items()}
 
+    await server.start()
     tasks = [
-        asyncio.create_task(_renew_certificate(server, tls), name="dashboard certificate"),
-        asyncio.create_task(live.run(), name="dashboard"),
-        asyncio.create_task(
-            follow_operators(live, operations, client, capabilities, clock, leads), name="dashboard operators"
-        ),
+        _start(_renew_certificate(server, tls), "certificate"),
+        _start(live.run(), "live"),
+        _start(follow_operators(live, operations, client, capabilities, clock, leads), "operators"),
     ]
     try:
-        await server.start()
         yield port
     finally:
         await server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _stop(tasks)
         live.close()
+
+
+def _start(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    """Start a task that runs until it is cancelled; if it fails, the page goes stale and the log says why."""
+
+    def on_done(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("dashboard task failed", task=name, exc_info=error)
+
+    task = asyncio.create_task(work, name=f"dashboard {name}")
+    task.add_done_callback(on_done)
+    return task
+
+
+async def _stop(tasks: Iterable[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _connect_clusters(live: Live, client: Client, clock: Clock) -> Iterator[Clusters]:
