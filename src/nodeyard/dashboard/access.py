@@ -99,7 +99,7 @@ class Access:
 
     async def viewer_of(self, request: web.Request) -> Viewer:
         """Return who sent the request. Raises Refused if nobody has signed in."""
-        id = request.cookies.get(COOKIE, "")
+        id = request.cookies.get(cookie_name(request), "")
         session = self._sessions.get(id)
         now = time.monotonic()
         if session is not None and now - session.used > SESSION_SECONDS:
@@ -142,10 +142,11 @@ class Access:
         return await self._begin(_Session(viewer, token)), viewer
 
     async def log_out(self, request: web.Request) -> None:
-        await self._end(request.cookies.get(COOKIE, ""))
+        await self._end(request.cookies.get(cookie_name(request), ""))
 
-    def set_cookie(self, response: web.StreamResponse, id: str) -> None:
-        response.set_cookie(COOKIE, id, httponly=True, samesite="Strict", path="/", secure=self._scheme == "https")
+    def set_cookie(self, request: web.Request, response: web.StreamResponse, id: str) -> None:
+        is_secure = self._scheme == "https"
+        response.set_cookie(cookie_name(request), id, httponly=True, samesite="Strict", path="/", secure=is_secure)
 
     async def close(self) -> None:
         for id in tuple(self._sessions):
@@ -178,6 +179,12 @@ class Access:
         if viewer.client is not None:
             await viewer.client.close()
         session.viewer = replace(viewer, client=session.viewer.client)
+
+
+def cookie_name(request: web.Request) -> str:
+    """Return the cookie's name: browsers send the cookies of a host to all its ports, where other dashboards may be."""
+    port = request.headers.get("Host", "").rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() and len(port) < 6 else COOKIE
 
 
 def certified_name(request: web.Request) -> str:

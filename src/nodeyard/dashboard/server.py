@@ -169,7 +169,7 @@ class DashboardServer:
         if token is None:
             return _file("index.html")
         response = web.Response(status=303, headers={"Location": "/"})
-        self._access.set_cookie(response, await self._access.open_local(token))
+        self._access.set_cookie(request, response, await self._access.open_local(token))
         return response
 
     async def _static(self, request: web.Request) -> web.Response:
@@ -179,7 +179,7 @@ class DashboardServer:
         given = Query({}, await _read(request, BODY)).json(dict[str, str])
         id, viewer = await self._access.log_in(given.get("token", ""), request.remote or "")
         response = _json(_viewer_info(viewer))
-        self._access.set_cookie(response, id)
+        self._access.set_cookie(request, response, id)
         return response
 
     async def _log_out(self, request: web.Request) -> web.Response:

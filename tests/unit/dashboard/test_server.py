@@ -72,6 +72,15 @@ async def test_the_printed_token_signs_in_by_a_cookie_that_scripts_cannot_read()
         assert (await page.get("snapshot"))["viewer"] == {"name": "me", "canApprove": True}
 
 
+async def test_two_dashboards_of_one_machine_keep_their_sessions_apart():
+    async with bare_server() as (first, _), bare_server() as (second, _):
+        second.session = first.session
+        for page in (first, second):
+            await page.request("GET", f"/?token={TOKEN}")
+        for page in (first, second):
+            assert (await page.get("snapshot"))["viewer"]["name"] == "me"
+
+
 async def test_a_wrong_token_signs_nobody_in():
     async with bare_server() as (page, _):
         status, headers, _ = await page.request("GET", "/?token=guess")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.app.approvals import NotHeld, approve_plans
-from nodeyard.app.dashboard.whatif import try_out
+from nodeyard.app.dashboard.whatif import run_apart, try_out
 from nodeyard.app.explanations import BadName, compose_answers, conditions_of, find_subject
 from nodeyard.app.operators import Operators
 from nodeyard.client.api import Client
@@ -21,7 +21,7 @@ from nodeyard.dashboard.approval_preview import preview
 from nodeyard.dashboard.could_run import could_run_manifest, could_run_pod, parse_pod
 from nodeyard.dashboard.folding import to_wire
 from nodeyard.dashboard.live import Live
-from nodeyard.dashboard.search import search
+from nodeyard.dashboard.search import list_objects, search
 from nodeyard.dashboard.server import Query, Route
 from nodeyard.dashboard.wire import ApprovalPreview, CouldRun, Found, Refused, WhatIf, Why
 from nodeyard.plan.layout import counted
@@ -77,7 +77,7 @@ class Operations:
         capability, key = query.get("capability"), query.get("key")
         self._require_visible(viewer, capability)
         offset, limit = query.number("offset", 0, 10**9), query.number("limit", ACTIONS, ACTIONS)
-        found = self._live.planner.actions(capability, key, query.get("group"))
+        found = await asyncio.to_thread(self._live.planner.actions, capability, key, query.get("group"))
         return {"total": len(found), "actions": [to_wire(each) for each in found[offset : offset + limit]]}
 
     async def approval(self, viewer: Viewer, query: Query) -> ApprovalPreview:
@@ -109,6 +109,8 @@ class Operations:
     async def what_if(self, viewer: Viewer, query: Query) -> WhatIf:
         if viewer.config is None:
             raise Refused(403, "A client certificate only reads; it cannot try out a change.", "Sign in with a token.")
+        if self._trying.locked():
+            raise Refused(429, "Another change is being tried out.", "Try again in a moment.")
         seen = [
             each for name, (each, _) in self._live.views.items() if viewer.visible is None or name in viewer.visible
         ]
@@ -131,7 +133,9 @@ class Operations:
 
     async def search(self, viewer: Viewer, query: Query) -> list[Found]:
         text = query.get("q")
-        found = search(text, self._live.nodes, self._live.views, viewer.visible)
+        # The caches are read here; the names, which may be a hundred thousand, are compared in a thread.
+        listed = list_objects(self._live.nodes, self._live.views, viewer.visible)
+        found = await asyncio.to_thread(search, text, listed)
         parts = text.strip().split("/")
         if found or len(parts) < 2 or not all(parts) or parts[0].lower() in _UNEXPLAINED:
             return found
@@ -178,11 +182,16 @@ class Operations:
 
     async def could_run(self, viewer: Viewer, query: Query) -> CouldRun:
         asked: _Pod = query.json(_Pod)
-        if viewer.client is None:
+        if viewer.config is None:
             raise Refused(403, "A client certificate only reads; it cannot try out a pod.", "Sign in with a token.")
-        nodes = self._live.nodes.all("Node.core")
-        if asked.yaml:
-            return await could_run_manifest(viewer.client, nodes, parse_pod(asked.yaml, asked.namespace))
-        if not asked.name:
+        if not asked.yaml and not asked.name:
             raise Refused(400, "Neither a pod's name nor a manifest is given.")
-        return await could_run_pod(viewer.client, nodes, asked.namespace, asked.name)
+        nodes = self._live.nodes.all("Node.core")
+        pod = parse_pod(asked.yaml, asked.namespace) if asked.yaml else None
+
+        async def check(client: Client) -> CouldRun:
+            if pod is not None:
+                return await could_run_manifest(client, nodes, pod)
+            return await could_run_pod(client, nodes, asked.namespace, asked.name)
+
+        return await run_apart(viewer.config, check)

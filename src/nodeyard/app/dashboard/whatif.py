@@ -7,8 +7,8 @@ neither the page nor admission waits for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from nodeyard.app import files
 from nodeyard.app.dry_planner import DryPlanner, NotSynced, ReadForbidden, dry_planning_readable
@@ -23,6 +23,8 @@ from nodeyard.plan.model import Action
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.dry_plan import DryPlan
 
+T = TypeVar("T")
+
 _SOURCE = "manifest"
 
 
@@ -34,7 +36,12 @@ async def try_out(
         objects = files.parse(text, _SOURCE)
         if not objects:
             raise Refused(400, "The manifest contains no object.", "Drop the YAML that you would apply.")
-        return await asyncio.to_thread(asyncio.run, _try_out(config, capabilities, limits, objects))
+        warnings: list[str] = []
+
+        async def plan(client: Client) -> WhatIf:
+            return await _try_out(client, capabilities, limits, objects, config.namespace, warnings)
+
+        return await run_apart(config, plan, warnings.append)
     except files.FileError as error:
         raise Refused(422, str(error), "Correct the manifest and drop it again.") from None
     except ReadForbidden as error:
@@ -43,21 +50,36 @@ async def try_out(
         raise Refused(504, str(error), "Try again in a moment.") from None
 
 
+async def run_apart(
+    config: Config, work: Callable[[Client], Awaitable[T]], on_warning: Callable[[str], None] | None = None
+) -> T:
+    """Run with a client of its own on a thread and an event loop of its own."""
+
+    async def run() -> T:
+        client = Client(HttpTransport(config), on_warning=on_warning)
+        try:
+            return await work(client)
+        finally:
+            await client.close()
+
+    return await asyncio.to_thread(lambda: asyncio.run(run()))
+
+
 async def _try_out(
-    config: Config, capabilities: Sequence[Capability], limits: Mapping[str, Limit], objects: list[tuple[str, Object]]
+    client: Client,
+    capabilities: Sequence[Capability],
+    limits: Mapping[str, Limit],
+    objects: list[tuple[str, Object]],
+    namespace: str,
+    warnings: list[str],
 ) -> WhatIf:
-    warnings: list[str] = []
-    client = Client(HttpTransport(config), on_warning=warnings.append)
-    try:
-        answers = await files.send(client, objects, dry_run=True, namespace=config.namespace)
-        async with dry_planning_readable(client, capabilities) as planner:
-            before = _plans(planner, limits)
-            await planner.overlay(answers)
-            after = _plans(planner, limits)
-            warnings += (f"{name} is not planned: {reason}" for name, reason in planner.skipped.items())
-            warnings += map(str, planner.unreachable)
-    finally:
-        await client.close()
+    answers = await files.send(client, objects, dry_run=True, namespace=namespace)
+    async with dry_planning_readable(client, capabilities) as planner:
+        before = _plans(planner, limits)
+        await planner.overlay(answers)
+        after = _plans(planner, limits)
+        warnings += (f"{name} is not planned: {reason}" for name, reason in planner.skipped.items())
+        warnings += map(str, planner.unreachable)
     plans = tuple(
         summarize(dry_plan.braked, new=_identities(dry_plan) - _identities(before.get(subject)))
         for subject, dry_plan in after.items()
