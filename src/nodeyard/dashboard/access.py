@@ -21,9 +21,11 @@ from aiohttp import web
 
 from nodeyard.client.api import Client
 from nodeyard.client.config import Config
+from nodeyard.client.errors import ClientError
 from nodeyard.dashboard.feed import Visible
 from nodeyard.dashboard.wire import Refused
 from nodeyard.process.http_server import Budget
+from nodeyard.process.logs import get_logger
 
 COOKIE: Final = "nodeyard_session"
 SESSIONS: Final = 1000
@@ -33,6 +35,8 @@ CHECK_SECONDS: Final = 60.0
 LOGINS_PER_SECOND: Final = 0.5
 LOGINS_AT_ONCE: Final = 10.0
 _LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+
+_log = get_logger("dashboard")
 
 
 @dataclass(frozen=True)
@@ -171,10 +175,13 @@ class Access:
             return
         try:
             viewer = await self._check(session.token)
-        except Refused as refused:
-            if refused.status in (401, 403):
-                await self._end(id)
+        except Refused:
+            await self._end(id)
             raise
+        except ClientError as error:
+            # While the API server does not answer, the page goes on as it was: it is needed most then.
+            _log.warning("viewer not checked", viewer=session.viewer.name, reason=str(error))
+            return
         # Requests of the session may still use its client.
         if viewer.client is not None:
             await viewer.client.close()

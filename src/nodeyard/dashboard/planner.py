@@ -182,6 +182,9 @@ class LivePlanner:
             except Exception:
                 _log.exception("dashboard plan failed", capability=name, key=key)
                 continue
+            if self._is_led(name, key):
+                # The reconciler took over meanwhile; its pass is newer.
+                continue
             self._unfolded[name, key] = None if planned is None else (planned.braked, None)
             if self._clock.monotonic() - published_at > DEBOUNCE_SECONDS:
                 published_at = self._clock.monotonic()

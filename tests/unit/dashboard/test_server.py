@@ -9,7 +9,7 @@ import pytest
 from tests.builders.dashboard import TOKEN, Page, bare_server, signed_in
 
 from nodeyard.app.dashboard.serving import DashboardTls, certificate_names, server_context
-from nodeyard.client.errors import error_from_answer
+from nodeyard.client.errors import TransportError, error_from_answer
 from nodeyard.dashboard import server as module
 from nodeyard.dashboard.access import Access, Viewer
 from nodeyard.dashboard.feed import BACKLOG, Feed
@@ -289,6 +289,24 @@ async def test_a_token_that_ends_ends_its_session(monkeypatch):
         assert (await page.request("GET", "/api/v1/echo"))[0] == 401
         valid.append("good")
         assert (await page.request("GET", "/api/v1/echo"))[0] == 401
+
+
+async def test_a_session_outlives_an_outage_of_the_api_server(monkeypatch):
+    monkeypatch.setattr("nodeyard.dashboard.access.CHECK_SECONDS", 0.0)
+    outage = []
+
+    async def check(_token):
+        if outage:
+            raise TransportError("no answer", may_have_run=False)
+        return Viewer("alice")
+
+    async with bare_server(ROUTES, access=Access((), check=check)) as (page, _):
+        await page.post("login", {"token": "good"})
+        outage.append(True)
+        assert (await page.get("echo"))["viewer"] == "alice"
+        status, _, body = await page.request("POST", "/api/v1/login", json={"token": "good"})
+        assert status == 502
+        assert "no answer" in message(body)
 
 
 async def test_a_viewer_sees_only_their_capabilities():

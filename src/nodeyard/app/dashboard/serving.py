@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,8 +139,13 @@ async def serving_beside(
     server = DashboardServer(live.feed, access, await describe_cluster(client, config), operations.routes())
     port = server.bind(options.bind, None if tls is None else server_context(tls))
 
-    def leads() -> dict[str, bool]:
-        return {name: each.fence.may_write() for name, each in controllers.items()}
+    def leads() -> dict[str, object]:
+        return {
+            name: [key for key in each.capability.all_keys(each.view) if is_led(name, key)]
+            if each.capability.is_sharded and each.is_synced
+            else each.fence.may_write()
+            for name, each in controllers.items()
+        }
 
     await server.start()
     tasks = [
@@ -205,11 +210,12 @@ async def follow_operators(
     client: Client,
     capabilities: Sequence[Capability],
     clock: Clock,
-    leads: Callable[[], dict[str, bool]] = dict,
+    leads: Callable[[], Mapping[str, object]] = dict,
 ) -> None:
     """Publish the operators of the cluster as their Leases describe them, until cancelled.
 
-    `leads` tells which capabilities this process leads; keys that it does not lead any more are planned for the page.
+    `leads` tells by capability what this process leads. When that changes, keys that it does not lead any more are
+    planned for the page.
     """
     led, read_at = leads(), 0.0
     while True:
