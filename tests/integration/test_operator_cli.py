@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
@@ -420,3 +421,21 @@ def test_a_dashboard_for_other_machines_is_a_usage_error(looked_at):
     done = nodeyard("dashboard", "--kubeconfig", looked_at.kubeconfig, "--bind", "0.0.0.0:0")
     assert done.returncode == 64
     assert "ssh -L" in done.stderr
+
+
+def test_the_operator_serves_the_dashboard_to_bearer_tokens(looked_at):
+    with operating(looked_at.kubeconfig, "--observe", "--dashboard-bind", "127.0.0.1:0") as process:
+        started = next(line for line in map(json.loads, process.stderr) if line["message"] == "operator started")
+        base = f"http://127.0.0.1:{started['ports']['dashboard']}"
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{base}/api/v1/snapshot")
+        signing_in = urllib.request.Request(
+            f"{base}/api/v1/login",
+            data=json.dumps({"token": looked_at.admin_token}).encode(),
+            headers={"Content-Type": "application/json", "Origin": base},
+        )
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(signing_in) as answer:
+            assert json.load(answer) == {"name": "admin", "canApprove": True}
+        with opener.open(f"{base}/api/v1/snapshot") as answer:
+            assert json.load(answer)["cluster"]["server"] == looked_at.url
