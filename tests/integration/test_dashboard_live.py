@@ -144,6 +144,22 @@ async def test_what_a_pass_has_written_is_not_shown_as_still_to_do(world, clock)
         assert plans(live) == {}
 
 
+async def test_a_paused_key_is_shown_as_paused_and_not_as_it_was_before(world, clock):
+    async with world.manager(limit=parse_limit("2")) as manager, following(beside(manager, clock)) as live:
+        await clock.advance(10)
+        (plan,) = plans(live).values()
+        assert plan.held
+        await world.annotate("a", paused="true")
+        await clock.advance(10)
+        (plan,) = plans(live).values()
+        assert (plan.held, plan.groups) == (None, ())
+        assert [each.reason for each in plan.blocked] == ["Paused"]
+        await world.annotate("a", paused=None)
+        await clock.advance(10)
+        (plan,) = plans(live).values()
+        assert plan.held
+
+
 async def test_a_follower_plans_for_its_own_page(world, clock):
     async with world.manager("leader", limit=parse_limit("2")):
         await clock.advance(5)

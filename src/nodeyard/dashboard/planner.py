@@ -63,6 +63,8 @@ class LivePlanner:
         self._marked: dict[_Subject, None] = {}
         self._unfolded: dict[_Subject, tuple[Braked, Outcome | None] | None] = {}
         self._wakes: dict[_Subject, datetime] = {}
+        self._paused: set[_Subject] = set()
+        """Keys whose last pass here ended because they are paused."""
         self._wake = asyncio.Event()
         self._braked: dict[_Subject, Braked] = {}
         self._summaries: dict[str, dict[Key, PlanSummary]] = {name: {} for name in views}
@@ -92,11 +94,17 @@ class LivePlanner:
 
     def observe(self, event: PassEvent) -> None:
         """Take a pass of this process's own reconciler; constant work."""
-        if event.capability not in self._views or (event.braked is None and event.ending is not Ending.GONE):
+        if event.capability not in self._views:
             return
-        given = None if event.braked is None else (event.braked, event.outcome)
-        self._unfolded[event.capability, event.key] = given
-        self._wake.set()
+        subject = event.capability, event.key
+        if event.ending is Ending.PAUSED:
+            # The reconciler does not plan it; a dry plan says that it is paused.
+            self._paused.add(subject)
+            self.mark(*subject)
+        elif event.braked is not None or event.ending is Ending.GONE:
+            self._paused.discard(subject)
+            self._unfolded[subject] = None if event.braked is None else (event.braked, event.outcome)
+            self._wake.set()
 
     # reading
 
@@ -171,7 +179,7 @@ class LivePlanner:
         marked, self._marked = self._marked, {}
         published_at = self._clock.monotonic()
         for name, key in marked:
-            if self._is_led(name, key):
+            if self._is_passed(name, key):
                 continue
             capability, view = self._views[name]
             if not self._is_synced(capability, view):
@@ -182,7 +190,7 @@ class LivePlanner:
             except Exception:
                 _log.exception("dashboard plan failed", capability=name, key=key)
                 continue
-            if self._is_led(name, key):
+            if self._is_passed(name, key):
                 # The reconciler took over meanwhile; its pass is newer.
                 continue
             self._unfolded[name, key] = None if planned is None else (planned.braked, None)
@@ -207,6 +215,10 @@ class LivePlanner:
         if planned.plan.wake_at is not None:
             self._wakes[name, key] = planned.plan.wake_at
         return dry_plan
+
+    def _is_passed(self, name: str, key: Key) -> bool:
+        """Return whether the passes of this process show the plan of a key."""
+        return self._is_led(name, key) and (name, key) not in self._paused
 
     def _is_synced(self, capability: Capability, view: CacheView) -> bool:
         return all(map(view.is_synced, required_kinds(capability))) and view.is_answered
