@@ -80,9 +80,9 @@ async def is_registered(client):
         return False
 
 
-def reviewed(response):
+def reviewed(verdict):
     """The sample that counts the validating webhook's answers of a kind."""
-    return "nodeyard_webhook_reviews_total", {"webhook": "rules.labels.nodeyard.dev", "response": response}
+    return "nodeyard_webhook_reviews_total", {"webhook": "rules.labels.nodeyard.dev", "verdict": verdict}
 
 
 def look(rest, path):

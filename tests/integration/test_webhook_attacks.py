@@ -317,7 +317,7 @@ def test_idle_connections_beyond_all_limits_keep_nobody_out(attacked):
 
 
 def test_forged_reviews_learn_nothing_and_leave_no_events(attacked):
-    made = attacked.estate.install(attacked.namespace, unique("set"))
+    made = attacked.affinity.install(attacked.namespace, unique("set"))
     owner = owner_of({"apiVersion": "apps/v1", "kind": "StatefulSet", **made})
     forged = question(
         kind={"group": "", "version": "v1", "kind": "Pod"},
