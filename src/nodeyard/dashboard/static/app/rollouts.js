@@ -1,0 +1,1 @@
+import { html } from './html.js'; export const Rollouts = () => html`<p>Rollouts</p>`;

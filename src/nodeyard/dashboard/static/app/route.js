@@ -1,0 +1,65 @@
+// The state of the page is its URL: `#/plan?group=a1`. Views read it with useRoute and change it with go and update.
+import { useEffect, useReducer } from "./html.js";
+
+export const VIEWS = ["yard", "plan", "why", "recorder", "rollouts", "places"];
+const KEPT = ["theme"]; // stays when the view changes
+
+let route = parse(location.hash);
+const listeners = new Set();
+
+export function parse(hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const view = VIEWS.includes(path) ? path : "yard";
+  return { view, params: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+export function href(view, params = {}) {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(params)) {
+    if (value !== undefined && value !== null && value !== "" && value !== false) query.set(key, value);
+  }
+  const text = query.toString();
+  return `#/${view}${text ? `?${text}` : ""}`;
+}
+
+export function link(view, params = {}) {
+  const kept = Object.fromEntries(KEPT.map((key) => [key, route.params[key]]));
+  return href(view, { ...kept, ...params });
+}
+
+/** Opens a view with these parameters. */
+export function go(view, params = {}) {
+  location.hash = link(view, params);
+}
+
+/** Changes parameters of the current view. `replace` leaves no step in the history: typing, dragging, zooming. */
+export function update(changes, { replace = false } = {}) {
+  const target = href(route.view, { ...route.params, ...changes });
+  if (target === location.hash) return;
+  if (replace) {
+    history.replaceState(null, "", target);
+    refresh();
+  } else {
+    location.hash = target;
+  }
+}
+
+export const current = () => route;
+
+function refresh() {
+  route = parse(location.hash);
+  for (const listener of [...listeners]) listener(route);
+}
+
+addEventListener("hashchange", refresh);
+
+export function onRoute(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useRoute() {
+  const [, force] = useReducer((count) => count + 1, 0);
+  useEffect(() => onRoute(force), []);
+  return route;
+}

@@ -1,0 +1,1 @@
+import { html } from './html.js'; export const Why = () => html`<p>Why</p>`;
