@@ -1,1 +1,224 @@
-import { html } from './html.js'; export const Recorder = () => html`<p>Recorder</p>`;
+// Recorder: a lane per capability over the last day, and every write of a window.
+import uPlot from "../vendor/uplot/uPlot.js";
+import { get } from "./api.js";
+import { hueList, ink, onSystemTheme } from "./colours.js";
+import { clock, count, plural, stamp } from "./format.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
+import { serverNow, subscribe } from "./live.js";
+import { update, useRoute } from "./route.js";
+import { Badge, Chevron, Diff, Empty, Pager, Ref, Result, Segmented, useRead } from "./ui.js";
+
+const RANGES = [
+  ["1h", "1 hour"],
+  ["6h", "6 hours"],
+  ["24h", "24 hours"],
+];
+const HOURS = { "1h": 1, "6h": 6, "24h": 24 };
+const TOP = 4; // reasons with a colour of their own in a lane
+const PAGE = 50;
+const AGAIN = 5000;
+const MARKS = { Leader: "◆", Restart: "▲", Contact: "●", Approval: "✓", Brake: "■" };
+
+export function Recorder() {
+  const { params } = useRoute();
+  const range = params.range in HOURS ? params.range : "24h";
+  const [turn, setTurn] = useState(0);
+  const last = useRef(null);
+  useEffect(() => {
+    let timer = 0;
+    const stop = subscribe(["recorder"], () => {
+      timer ||= setTimeout(() => {
+        timer = 0;
+        setTurn((count) => count + 1);
+      }, AGAIN);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, []);
+  const read = useRead((signal) => get("recorder", { from: Math.floor(serverNow() - HOURS[range] * 3600), to: Math.floor(serverNow()) }, signal), [range, turn]);
+  if (read.data) last.current = read.data;
+  const data = last.current;
+  const window = params.from && params.to ? [Number(params.from), Number(params.to)] : null;
+  return html`<div class="page">
+    <div class="page-head"><h1>Recorder</h1><${Segmented} label="Range" value=${range} options=${RANGES} onChange=${(next) => update({ range: next === "24h" ? "" : next, from: "", to: "" })} /><p>Drag over a lane to read every write of that time.</p></div>
+    ${data && Object.keys(data.lanes ?? {}).length > 0 && !read.error
+      ? html`<${Lanes} data=${data} window=${window} capability=${params.capability} />
+          <${WindowBar} data=${data} window=${window} capability=${params.capability} />
+          ${window && html`<${Writes} window=${window} data=${data} params=${params} />`}
+          <${Marks} data=${data} window=${window} />`
+      : html`<${Result} read=${read} what="the recording">${() => html`<${Empty} title="Nothing is recorded yet.">The operator keeps the last 24 hours in memory; it starts empty.<//>`}<//>`}
+  </div>`;
+}
+
+const sum = (object) => Object.values(object ?? {}).reduce((total, value) => total + value, 0);
+
+function totals(points, window) {
+  const inside = window ? points.filter((point) => point.t >= window[0] && point.t <= window[1]) : points;
+  const reasons = {};
+  const total = { passes: 0, writes: 0, brakes: 0, approvals: 0, errors: 0 };
+  for (const point of inside) {
+    for (const [reason, number] of Object.entries(point.writes ?? {})) reasons[reason] = (reasons[reason] ?? 0) + number;
+    total.writes += sum(point.writes);
+    for (const key of ["passes", "brakes", "approvals", "errors"]) total[key] += point[key] ?? 0;
+  }
+  return { ...total, reasons: Object.entries(reasons).sort((a, b) => b[1] - a[1]) };
+}
+
+function Lanes({ data, window, capability }) {
+  const names = Object.keys(data.lanes);
+  return html`<div class="lanes panel">
+    ${names.map((name, index) => {
+      const points = data.lanes[name];
+      const total = totals(points, window);
+      return html`<div class=${`lane${capability === name ? " chosen" : ""}`}>
+        <div class="lane-head">
+          <h2>${name}</h2>
+          <p class="muted">${plural(total.writes, "write")} · ${plural(total.passes, "pass", "passes")}</p>
+          <p class="lane-marks">${total.errors > 0 && html`<${Badge} tone="critical">${plural(total.errors, "error")}<//>`}${total.brakes > 0 && html`<${Badge} tone="warning">${plural(total.brakes, "brake")}<//>`}${total.approvals > 0 && html`<${Badge} tone="good">${plural(total.approvals, "approval")}<//>`}</p>
+          <ul class="lane-reasons">${total.reasons.slice(0, TOP).map(([reason, number]) => html`<li><span class=${`swatch h${reasonSlot(points, reason)}`}></span><span class="reason-name">${reason}</span> <span class="number">${count(number)}</span></li>`)}</ul>
+        </div>
+        <${LaneChart} name=${name} points=${points} data=${data} window=${window} isLast=${index === names.length - 1} />
+      </div>`;
+    })}
+  </div>`;
+}
+
+const SLOTS = [0, 1, 2, 3];
+const topReasons = (points) => totals(points).reasons.slice(0, TOP).map(([reason]) => reason);
+const reasonSlot = (points, reason) => SLOTS[topReasons(points).indexOf(reason)] ?? "other";
+
+function LaneChart({ name, points, data, window, isLast }) {
+  const box = useRef();
+  const chart = useRef(null);
+  const [theme, setTheme] = useState(0);
+  const windowRef = useRef(window);
+  windowRef.current = window;
+  useEffect(() => {
+    const changed = () => setTheme((count) => count + 1);
+    onSystemTheme(changed);
+    addEventListener("themechange", changed);
+    return () => removeEventListener("themechange", changed);
+  }, []);
+  useLayoutEffect(() => {
+    const inks = ink();
+    const reasons = topReasons(points);
+    const times = points.map((point) => point.t);
+    // Stacked: the series drawn first is the sum of all, each next one lies above it.
+    const stack = [points.map((point) => sum(point.writes))];
+    for (let rank = reasons.length - 1; rank >= 0; rank -= 1) {
+      stack.push(points.map((point) => reasons.slice(0, rank + 1).reduce((total, reason) => total + (point.writes?.[reason] ?? 0), 0)));
+    }
+    const colours = [inks.other, ...[...reasons.keys()].reverse().map((rank) => hueList()[SLOTS[rank]])];
+    const bars = uPlot.paths.bars({ size: [0.8, 40, 1], align: 1 });
+    const marks = points.flatMap((point) => (point.marks ?? []).map((mark) => ({ ...mark, t: point.t })).concat(point.errors ? [{ type: "Error", t: point.t }] : []));
+    const options = {
+      width: box.current.clientWidth,
+      height: isLast ? 112 : 84,
+      padding: [16, 8, isLast ? 0 : 6, 0],
+      legend: { show: false },
+      cursor: { sync: { key: "recorder" }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+      scales: { x: { min: data.from, max: data.to }, y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
+      axes: [
+        { show: isLast, stroke: inks.muted, grid: { show: false }, ticks: { stroke: inks.line, size: 4 }, size: 28, font: "11px ui-sans-serif, system-ui, sans-serif", values: (_, splits) => splits.map((split) => clock(split, false)) },
+        { size: 34, stroke: inks.muted, font: "10px ui-sans-serif, system-ui, sans-serif", grid: { stroke: inks.line, width: 1 }, ticks: { show: false }, splits: (_, __, ___, most) => [0, Math.floor(most)] },
+      ],
+      series: [{}, ...stack.map((_, index) => ({ paths: bars, fill: colours[index], width: 0, points: { show: false } }))],
+      hooks: {
+        setSelect: [
+          (plot) => {
+            if (plot.select.width < 3) return;
+            const from = Math.floor(plot.posToVal(plot.select.left, "x"));
+            const to = Math.ceil(plot.posToVal(plot.select.left + plot.select.width, "x"));
+            update({ from, to, capability: name, offset: "", open: "" });
+          },
+        ],
+        draw: [(plot) => drawMarks(plot, marks, inks)],
+      },
+    };
+    chart.current = new uPlot(options, [times, ...stack], box.current);
+    const observer = new ResizeObserver(() => chart.current.setSize({ width: box.current.clientWidth, height: options.height }));
+    observer.observe(box.current);
+    return () => {
+      observer.disconnect();
+      chart.current.destroy();
+    };
+  }, [points, theme, isLast]);
+  useLayoutEffect(() => {
+    const plot = chart.current;
+    if (!window) {
+      plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+      return;
+    }
+    const left = Math.max(0, plot.valToPos(window[0], "x"));
+    plot.setSelect({ left, width: Math.max(2, plot.valToPos(window[1], "x") - left), top: 0, height: plot.over.clientHeight }, false);
+  }, [window?.[0], window?.[1], points, theme]);
+  return html`<div class="lane-chart" ref=${box} role="img" aria-label=${`Writes of ${name} over time; the table of a window has them in words`}></div>`;
+}
+
+function drawMarks(plot, marks, inks) {
+  const { ctx } = plot;
+  const ratio = devicePixelRatio || 1;
+  ctx.save();
+  ctx.font = `${11 * ratio}px sans-serif`;
+  ctx.textAlign = "center";
+  for (const mark of marks) {
+    const x = plot.valToPos(mark.t, "x", true);
+    ctx.fillStyle = mark.type === "Error" || mark.type === "Brake" ? inks.notReady : inks.muted;
+    ctx.globalAlpha = 0.35;
+    ctx.fillRect(x, plot.bbox.top, ratio, plot.bbox.height);
+    ctx.globalAlpha = 1;
+    ctx.fillText(MARKS[mark.type] ?? "✕", x, plot.bbox.top - 4 * ratio);
+  }
+  ctx.restore();
+}
+
+const QUICK = [
+  [300, "last 5 min"],
+  [1800, "last 30 min"],
+  [3600, "last hour"],
+];
+
+function WindowBar({ data, window, capability }) {
+  const names = Object.keys(data.lanes);
+  const pick = (length) => update({ from: Math.floor(data.to - length), to: Math.ceil(data.to), capability: capability || names[0], offset: "" });
+  return html`<div class="window-bar">
+    ${window ? html`<strong>${stamp(window[0])} to ${clock(window[1])}</strong>` : html`<span class="muted">No window is selected. Without a mouse:</span>`}
+    ${window && html`<${Segmented} label="Capability" value=${capability || names[0]} options=${names.map((name) => [name, name])} onChange=${(next) => update({ capability: next, offset: "", open: "" })} />`}
+    ${QUICK.map(([length, text]) => html`<button type="button" class="button small" onClick=${() => pick(length)}>${text}</button>`)}
+    ${window && html`<button type="button" class="link" onClick=${() => update({ from: "", to: "", capability: "", open: "" })}>Clear</button>`}
+  </div>`;
+}
+
+function Writes({ window, data, params }) {
+  const capability = params.capability || Object.keys(data.lanes)[0];
+  const offset = Number(params.offset ?? 0);
+  const read = useRead((signal) => get("recorder/writes", { capability, from: window[0], to: window[1], offset }, signal), [capability, window[0], window[1], offset]);
+  return html`<section class="panel" aria-label="Writes"><${Result} read=${read} what="the writes">
+    ${({ total, writes }) => total === 0 || !writes?.length
+      ? html`<${Empty} title=${`${capability} wrote nothing in this time.`} />`
+      : html`<header><h2>${plural(total, "write")} of ${capability}</h2></header>
+        <div class="table-box"><table class="writes"><thead><tr><th scope="col">Time</th><th scope="col">Write</th><th scope="col">Reason</th><th scope="col">Outcome</th></tr></thead><tbody>
+          ${writes.map((write, index) => {
+            const isOpen = params.open === String(offset + index);
+            const isGood = !write.outcome || /^(done|ok|success|succeeded|written|applied|sent)$/i.test(write.outcome);
+            return html`<tr>
+                <td><button type="button" class="row-toggle" aria-expanded=${String(isOpen)} aria-label=${`Fields that changed at ${clock(write.t)}`} onClick=${() => update({ open: isOpen ? "" : String(offset + index) })}><${Chevron} open=${isOpen} />${clock(write.t)}</button></td>
+                <td><span class="verb">${write.verb}</span> <${Ref} to=${write.object} /></td>
+                <td><span class="muted">${write.reason}</span> ${write.message}</td>
+                <td><${Badge} tone=${isGood ? "good" : "critical"}>${write.outcome || "Done"}<//></td>
+              </tr>
+              ${isOpen && html`<tr class="opened"><td colspan="4"><${Diff} entries=${write.diff} /></td></tr>`}`;
+          })}
+        </tbody></table></div>
+        <${Pager} offset=${offset} size=${writes.length < PAGE && offset === 0 ? Math.max(writes.length, 1) : PAGE} total=${total} onMove=${(next) => update({ offset: next || "", open: "" })} />`}
+  <//></section>`;
+}
+
+function Marks({ data, window }) {
+  const marks = Object.entries(data.lanes).flatMap(([capability, points]) => points.flatMap((point) => (point.marks ?? []).map((mark) => ({ ...mark, t: point.t, capability }))));
+  const shown = marks.filter((mark) => !window || (mark.t >= window[0] && mark.t <= window[1])).sort((a, b) => b.t - a.t);
+  if (!shown.length) return null;
+  return html`<section class="panel marks"><header><h2>Marks</h2></header><ul>${shown.slice(0, 50).map((mark) => html`<li><span class="mark-sign" aria-hidden="true">${MARKS[mark.type] ?? "✕"}</span><span class="muted">${stamp(mark.t)}</span><span>${mark.capability}</span><${Badge}>${mark.type}<//><span class="mark-message">${mark.message}</span></li>`)}</ul></section>`;
+}

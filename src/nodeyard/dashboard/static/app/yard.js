@@ -153,7 +153,7 @@ function Stage({ arranged, dimension, nodes, columns, params }) {
         saving = setTimeout(() => update({ zoom: roundZoom(view) }, { replace: true }), 250);
       },
     });
-    window.nodeyardYard = yard.current;
+    canvasRef.current.yard = yard.current; // for the tests
     const observer = new ResizeObserver(() => {
       const { clientWidth, clientHeight } = box.current;
       yard.current.resize(clientWidth, clientHeight);
