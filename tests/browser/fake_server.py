@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from aiohttp import web
-
 from tests.browser import worlds
 
 STATIC = Path(__file__).parents[2] / "src" / "nodeyard" / "dashboard" / "static"

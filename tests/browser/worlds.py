@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import time
 from typing import Any
 
 Json = dict[str, Any]
-NOW = int(time.time())
+NOW = 1_797_000_000
+"""The page shows ages by the server's clock, so the worlds never grow old."""
 COLUMNS = ["name", "zone", "pool", "template", "class", "leaf", "profile", "state", "hue", "free", "since"]
 HOSTILE = '<img src=x onerror="window.hacked=1">'
 ZONES = ("eu-a", "eu-b", "eu-c")
@@ -169,14 +169,15 @@ def plans() -> list[Json]:
                 "message": "40 of 114 managed nodes would be disrupted, more than the limit of 25 nodes and 10 %.",
                 "nodes": 40,
                 "actions": 80,
-                "groups": ["cordon", "evict", "release"],
+                "groups": [
+                    group("evict", "Evict", "Pod", "Evicting", "Evict the pods of nodes that leave storage.", 112)
+                    | {"disruption": "evicts", "nodes": 40, "after": ["cordon"]},
+                    group("release", "Patch", "Node", "Released", "Return nodes of storage to the spares.", 40)
+                    | {"disruption": "releases", "nodes": 40, "after": ["evict"]},
+                    group("cordon", "Patch", "Node", "Releasing", "Cordon nodes that leave storage.", 40),
+                ],
             },
             "groups": [
-                group("evict", "Evict", "Pod", "Evicting", "Evict the pods of nodes that leave storage.", 112)
-                | {"disruption": "evicts", "nodes": 40, "after": ["cordon"]},
-                group("release", "Patch", "Node", "Released", "Return nodes of storage to the spares.", 40)
-                | {"disruption": "releases", "nodes": 40, "after": ["evict"]},
-                group("cordon", "Patch", "Node", "Releasing", "Cordon nodes that leave storage.", 40),
                 group("claim", "Patch", "Node", "Claimed", "Claim spares for web, which lacks 3.", 3),
                 group("update", "Patch", "Node", "Updated", "Restore labels and taints as web says.", 7)
                 | {"after": ["claim"]},
@@ -307,7 +308,7 @@ def why_template() -> Json:
                     {"message": "Approve the plan that frees 2 nodes", "command": "nodeyard approve 668a8d15afa6"},
                     {
                         "message": "Ask for fewer nodes",
-                        "command": "kubectl patch nodetemplate gpu --type=merge -p '{\"spec\":{\"nodes\":12}}'",
+                        "command": 'kubectl patch nodetemplate gpu --type=merge -p \'{"spec":{"nodes":12}}\'',
                     },
                     {"message": "Add a Ready spare with cpu=large"},
                 ],
@@ -533,7 +534,7 @@ def what_if() -> Json:
     plan = {"capability": "spares", "key": "nodetemplates", "id": "a0e899e92d7f", "held": None, "blocked": []}
     return {
         "plans": [plan | {"groups": [side, new, known]}],
-        "gone": [{"capability": "spares", "message": "3 claims for web are no longer made."}],
+        "gone": [plan | {"groups": [group("claim", "Patch", "Node", "Claimed", "Claim spares for web.", 3)]}],
         "markdown": "### Plan\n\n- **releases** 2 Nodes: Move 2 nodes from web to gpu.\n",
         "warnings": ["spec.foo is unknown and ignored."],
     }
@@ -542,7 +543,9 @@ def what_if() -> Json:
 def history() -> Json:
     """An hour in which the 26 nodes of web were claimed one by one."""
     rows = fleet()
-    spare = [[*each[:3], "", "", *each[5:7], "spare", "", None, each[10]] if each[3] == "web" else each for each in rows]
+    spare = [
+        [*each[:3], "", "", *each[5:7], "spare", "", None, each[10]] if each[3] == "web" else each for each in rows
+    ]
     claimed = [each for each in rows if each[3] == "web"]
     changes = [[NOW - 3500 + 120 * index, each] for index, each in enumerate(claimed)]
     return {"from": NOW - 3600, "to": NOW, "columns": COLUMNS, "rows": spare, "changes": changes}
@@ -604,7 +607,7 @@ def hostile() -> Json:
             return {name: item if name in kept else spoil(item, name) for name, item in value.items()}
         if isinstance(value, list):
             return [spoil(item, key) for item in value]
-        if isinstance(value, str) and value and key not in ("columns", "id", "after", "groups", "requirements"):
+        if isinstance(value, str) and value and key not in ("columns", "id", "after", "requirements"):
             return f"{HOSTILE} {value}"
         return value
 

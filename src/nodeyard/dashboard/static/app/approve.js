@@ -1,7 +1,7 @@
 // The dialog behind Approve…: what approving means, why, and who does it.
 import { get, post } from "./api.js";
 import { plural } from "./format.js";
-import { html, useState } from "./html.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { live } from "./live.js";
 import { update } from "./route.js";
 import { Dialog, Problem, Result, useRead } from "./ui.js";
@@ -35,6 +35,8 @@ function Form({ meaning, capability, planKey, onDone, onClose, onReload }) {
   const [reason, setReason] = useState("");
   const [error, setError] = useState(null);
   const [isSending, setSending] = useState(false);
+  const field = useRef();
+  useEffect(() => field.current.focus(), []);
   const submit = async (event) => {
     event.preventDefault();
     setSending(true);
@@ -61,7 +63,7 @@ function Form({ meaning, capability, planKey, onDone, onClose, onReload }) {
     html`<section><h3>${plural(pods.length, "pod")}${meaning.truncated ? " and more" : ""} will be evicted</h3>
       <ul class="pod-list">${pods.slice(0, MOST_PODS).map((pod) => html`<li>${pod.namespace}/${pod.name}</li>`)}${pods.length > MOST_PODS && html`<li class="muted">and ${pods.length - MOST_PODS} more</li>`}</ul></section>`}
     <label for="reason">Reason, recorded on the object</label>
-    <textarea id="reason" rows="2" required value=${reason} placeholder="The storage farm moves to the new racks" onInput=${(event) => setReason(event.target.value)}></textarea>
+    <textarea id="reason" ref=${field} rows="2" required value=${reason} placeholder="The storage farm moves to the new racks" onInput=${(event) => setReason(event.target.value)}></textarea>
     ${error && html`<${Problem} error=${error} onRetry=${error.status === 409 ? () => { setError(null); onReload(); } : undefined} />`}
     <div class="dialog-foot">
       <span class="muted who">You approve as <strong>${live.viewer.name || "the user of your kubeconfig"}</strong>, with your own credentials.</span>

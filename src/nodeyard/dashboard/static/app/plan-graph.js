@@ -68,8 +68,8 @@ export function Graph({ groups, onPick }) {
           return html`<g class=${`box${isDisruptive ? " disruptive" : ""}`} ...${pickable(group)} aria-label=${`${group.verb} ${kinds(group.count ?? 1, group.kind)}: ${group.message}`}>
             <title>${group.message}</title>
             <rect x=${x} y=${y} width=${WIDTH} height=${HEIGHT} rx="6" />
-            <text x=${x + 10} y=${y + 16} class="what">${clip(`${group.verb} ${kinds(group.count ?? 1, group.kind)}`, 24)}</text>
-            <text x=${x + 10} y=${y + 30} class="why">${clip(group.reason ?? "", 26)}</text>
+            <text x=${x + 10} y=${y + 16} class="what">${clip(`${group.verb} ${kinds(group.count ?? 1, group.kind)}`, 21)}</text>
+            <text x=${x + 10} y=${y + 30} class="why">${clip(group.reason ?? "", 25)}</text>
           </g>`;
         })}
       </svg>

@@ -19,7 +19,9 @@ const DISRUPTION = {
 };
 export const severityOf = (group) => ["deletes", "replaces", "releases", "evicts"].indexOf(group.disruption ?? "none");
 export const isDisruptive = (group) => severityOf(group) >= 0;
-const worst = (plan) => Math.min(9, ...(plan.groups ?? []).filter(isDisruptive).map(severityOf));
+const heldGroups = (plan) => plan.held?.groups ?? [];
+export const allGroups = (plan) => [...heldGroups(plan), ...(plan.groups ?? [])];
+const worst = (plan) => Math.min(9, ...allGroups(plan).filter(isDisruptive).map(severityOf));
 export const planName = (plan) => `${plan.capability}/${plan.key}`;
 
 /** Disruptive groups first, the worst of them at the top; each list keeps the server's order otherwise. */
@@ -56,7 +58,7 @@ function Now({ params }) {
   const limit = params.all ? busy.length : SECTIONS;
   const capabilities = [...new Set(plans.map((plan) => plan.capability))].sort();
   const observing = operators.filter((operator) => operator.state === "Observing").map((operator) => operator.capability);
-  const groups = busy.flatMap((plan) => plan.groups ?? []);
+  const groups = busy.flatMap(allGroups);
   const sum = (list, key) => list.reduce((total, group) => total + (group[key] ?? 0), 0);
   const disruptive = groups.filter(isDisruptive);
   return html`
@@ -77,25 +79,31 @@ function Now({ params }) {
 }
 
 function PlanSection({ plan, params }) {
+  const held = useMemo(() => ordered(heldGroups(plan)), [plan.held]);
   const groups = useMemo(() => ordered(plan.groups ?? []), [plan.groups]);
   const blockedId = `${planName(plan)}:blocked`;
+  const list = (each, isHeld) => each.length > 0 && html`<ul class=${`groups${isHeld ? " of-held" : ""}`}>${each.map((group) => html`<${Group} key=${group.id} plan=${plan} group=${group} isHeld=${isHeld} isOpen=${params.open === `${planName(plan)}:${group.id}`} />`)}</ul>`;
+  const hidden = (plan.groupsTotal ?? 0) - groups.length;
   return html`<section class="panel plan" aria-label=${`${plan.capability} ${plan.key}`}>
     <header>
       <h2>${plan.capability} <span class="muted">${plan.key}</span></h2>
       ${plan.id && html`<code class="muted" title="The plan's id">${plan.id}</code>`}
       <span class="spacer"></span>
-      <span class="muted">${plural(groups.reduce((total, group) => total + (group.count ?? 1), 0), "action")}</span>
+      <span class="muted">${plural(allGroups(plan).reduce((total, group) => total + (group.count ?? 1), 0), "action")}</span>
     </header>
     ${plan.held && html`<${Held} plan=${plan} />`}
-    ${groups.length > 0 && html`<ul class="groups">${groups.map((group) => html`<${Group} key=${group.id} plan=${plan} group=${group} isOpen=${params.open === `${planName(plan)}:${group.id}`} />`)}</ul>`}
-    <${Graph} groups=${plan.groups ?? []} onPick=${(id) => update({ open: `${planName(plan)}:${id}` })} />
+    ${list(held, true)}
+    ${held.length > 0 && groups.length > 0 && html`<p class="groups-title">Goes on meanwhile</p>`}
+    ${list(groups, false)}
+    ${hidden > 0 && html`<p class="groups-title">and ${count(hidden)} more groups; <code>nodeyard plan --full</code> prints all</p>`}
+    <${Graph} groups=${allGroups(plan)} onPick=${(id) => update({ open: `${planName(plan)}:${id}` })} />
     ${plan.blocked?.length > 0 && html`<${BlockedList} blocked=${plan.blocked} isOpen=${params.open === blockedId} onToggle=${() => update({ open: params.open === blockedId ? "" : blockedId })} />`}
   </section>`;
 }
 
 function Held({ plan }) {
   const { held } = plan;
-  const mayApprove = live.viewer.canApprove !== false;
+  const mayApprove = live.viewer.canApprove === true;
   return html`<div class="held" role="note">
     <div>
       <p class="held-title">Held for approval: ${plural(held.actions ?? 0, "action")} on ${plural(held.nodes ?? 0, "node")}</p>
@@ -106,9 +114,8 @@ function Held({ plan }) {
   </div>`;
 }
 
-export function Group({ plan, group, isOpen, canOpen = true }) {
+export function Group({ plan, group, isHeld, isOpen, canOpen = true }) {
   const [tone, word] = DISRUPTION[group.disruption] ?? [];
-  const isHeld = plan.held?.groups?.includes?.(group.id);
   const key = `${planName(plan)}:${group.id}`;
   const head = html`
     ${canOpen && html`<${Chevron} open=${isOpen} />`}

@@ -40,22 +40,22 @@ export function Recorder() {
   const read = useRead((signal) => get("recorder", { from: Math.floor(serverNow() - HOURS[range] * 3600), to: Math.floor(serverNow()) }, signal), [range, turn]);
   if (read.data) last.current = read.data;
   const data = last.current;
-  const window = params.from && params.to ? [Number(params.from), Number(params.to)] : null;
+  const span = params.from && params.to ? [Number(params.from), Number(params.to)] : null;
   return html`<div class="page">
     <div class="page-head"><h1>Recorder</h1><${Segmented} label="Range" value=${range} options=${RANGES} onChange=${(next) => update({ range: next === "24h" ? "" : next, from: "", to: "" })} /><p>Drag over a lane to read every write of that time.</p></div>
     ${data && Object.keys(data.lanes ?? {}).length > 0 && !read.error
-      ? html`<${Lanes} data=${data} window=${window} capability=${params.capability} />
-          <${WindowBar} data=${data} window=${window} capability=${params.capability} />
-          ${window && html`<${Writes} window=${window} data=${data} params=${params} />`}
-          <${Marks} data=${data} window=${window} />`
+      ? html`<${Lanes} data=${data} span=${span} capability=${params.capability} />
+          <${WindowBar} data=${data} span=${span} capability=${params.capability} />
+          ${span && html`<${Writes} span=${span} data=${data} params=${params} />`}
+          <${Marks} data=${data} span=${span} />`
       : html`<${Result} read=${read} what="the recording">${() => html`<${Empty} title="Nothing is recorded yet.">The operator keeps the last 24 hours in memory; it starts empty.<//>`}<//>`}
   </div>`;
 }
 
 const sum = (object) => Object.values(object ?? {}).reduce((total, value) => total + value, 0);
 
-function totals(points, window) {
-  const inside = window ? points.filter((point) => point.t >= window[0] && point.t <= window[1]) : points;
+function totals(points, span) {
+  const inside = span ? points.filter((point) => point.t >= span[0] && point.t <= span[1]) : points;
   const reasons = {};
   const total = { passes: 0, writes: 0, brakes: 0, approvals: 0, errors: 0 };
   for (const point of inside) {
@@ -66,12 +66,12 @@ function totals(points, window) {
   return { ...total, reasons: Object.entries(reasons).sort((a, b) => b[1] - a[1]) };
 }
 
-function Lanes({ data, window, capability }) {
+function Lanes({ data, span, capability }) {
   const names = Object.keys(data.lanes);
   return html`<div class="lanes panel">
     ${names.map((name, index) => {
       const points = data.lanes[name];
-      const total = totals(points, window);
+      const total = totals(points, span);
       return html`<div class=${`lane${capability === name ? " chosen" : ""}`}>
         <div class="lane-head">
           <h2>${name}</h2>
@@ -79,22 +79,21 @@ function Lanes({ data, window, capability }) {
           <p class="lane-marks">${total.errors > 0 && html`<${Badge} tone="critical">${plural(total.errors, "error")}<//>`}${total.brakes > 0 && html`<${Badge} tone="warning">${plural(total.brakes, "brake")}<//>`}${total.approvals > 0 && html`<${Badge} tone="good">${plural(total.approvals, "approval")}<//>`}</p>
           <ul class="lane-reasons">${total.reasons.slice(0, TOP).map(([reason, number]) => html`<li><span class=${`swatch h${reasonSlot(points, reason)}`}></span><span class="reason-name">${reason}</span> <span class="number">${count(number)}</span></li>`)}</ul>
         </div>
-        <${LaneChart} name=${name} points=${points} data=${data} window=${window} isLast=${index === names.length - 1} />
+        <${LaneChart} name=${name} points=${points} data=${data} span=${span} isLast=${index === names.length - 1} />
       </div>`;
     })}
   </div>`;
 }
 
-const SLOTS = [0, 1, 2, 3];
 const topReasons = (points) => totals(points).reasons.slice(0, TOP).map(([reason]) => reason);
-const reasonSlot = (points, reason) => SLOTS[topReasons(points).indexOf(reason)] ?? "other";
+const reasonSlot = (points, reason) => topReasons(points).indexOf(reason);
 
-function LaneChart({ name, points, data, window, isLast }) {
+function LaneChart({ name, points, data, span, isLast }) {
   const box = useRef();
   const chart = useRef(null);
+  const spanRef = useRef(span);
+  spanRef.current = span;
   const [theme, setTheme] = useState(0);
-  const windowRef = useRef(window);
-  windowRef.current = window;
   useEffect(() => {
     const changed = () => setTheme((count) => count + 1);
     onSystemTheme(changed);
@@ -110,7 +109,7 @@ function LaneChart({ name, points, data, window, isLast }) {
     for (let rank = reasons.length - 1; rank >= 0; rank -= 1) {
       stack.push(points.map((point) => reasons.slice(0, rank + 1).reduce((total, reason) => total + (point.writes?.[reason] ?? 0), 0)));
     }
-    const colours = [inks.other, ...[...reasons.keys()].reverse().map((rank) => hueList()[SLOTS[rank]])];
+    const colours = [inks.other, ...[...reasons.keys()].reverse().map((rank) => hueList()[rank])];
     const bars = uPlot.paths.bars({ size: [0.8, 40, 1], align: 1 });
     const marks = points.flatMap((point) => (point.marks ?? []).map((mark) => ({ ...mark, t: point.t })).concat(point.errors ? [{ type: "Error", t: point.t }] : []));
     const options = {
@@ -134,11 +133,15 @@ function LaneChart({ name, points, data, window, isLast }) {
             update({ from, to, capability: name, offset: "", open: "" });
           },
         ],
+        ready: [(plot) => mark(plot, spanRef.current)],
         draw: [(plot) => drawMarks(plot, marks, inks)],
       },
     };
     chart.current = new uPlot(options, [times, ...stack], box.current);
-    const observer = new ResizeObserver(() => chart.current.setSize({ width: box.current.clientWidth, height: options.height }));
+    const observer = new ResizeObserver(() => {
+      chart.current.setSize({ width: box.current.clientWidth, height: options.height });
+      mark(chart.current, spanRef.current);
+    });
     observer.observe(box.current);
     return () => {
       observer.disconnect();
@@ -146,15 +149,16 @@ function LaneChart({ name, points, data, window, isLast }) {
     };
   }, [points, theme, isLast]);
   useLayoutEffect(() => {
-    const plot = chart.current;
-    if (!window) {
-      plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-      return;
-    }
-    const left = Math.max(0, plot.valToPos(window[0], "x"));
-    plot.setSelect({ left, width: Math.max(2, plot.valToPos(window[1], "x") - left), top: 0, height: plot.over.clientHeight }, false);
-  }, [window?.[0], window?.[1], points, theme]);
+    if (chart.current.status === 1) mark(chart.current, span);
+  }, [span?.[0], span?.[1]]);
   return html`<div class="lane-chart" ref=${box} role="img" aria-label=${`Writes of ${name} over time; the table of a window has them in words`}></div>`;
+}
+
+/** Shows the selected window in a lane. */
+function mark(plot, span) {
+  const left = span ? Math.max(0, plot.valToPos(span[0], "x")) : 0;
+  const right = span ? Math.min(plot.over.clientWidth, plot.valToPos(span[1], "x")) : 0;
+  plot.setSelect({ left, width: span ? Math.max(2, right - left) : 0, top: 0, height: plot.over.clientHeight }, false);
 }
 
 function drawMarks(plot, marks, inks) {
@@ -163,13 +167,13 @@ function drawMarks(plot, marks, inks) {
   ctx.save();
   ctx.font = `${11 * ratio}px sans-serif`;
   ctx.textAlign = "center";
-  for (const mark of marks) {
-    const x = plot.valToPos(mark.t, "x", true);
-    ctx.fillStyle = mark.type === "Error" || mark.type === "Brake" ? inks.notReady : inks.muted;
+  for (const { t, type } of marks) {
+    const x = plot.valToPos(t, "x", true);
+    ctx.fillStyle = type === "Error" || type === "Brake" ? inks.notReady : inks.muted;
     ctx.globalAlpha = 0.35;
     ctx.fillRect(x, plot.bbox.top, ratio, plot.bbox.height);
     ctx.globalAlpha = 1;
-    ctx.fillText(MARKS[mark.type] ?? "✕", x, plot.bbox.top - 4 * ratio);
+    ctx.fillText(MARKS[type] ?? "✕", x, plot.bbox.top - 4 * ratio);
   }
   ctx.restore();
 }
@@ -180,21 +184,21 @@ const QUICK = [
   [3600, "last hour"],
 ];
 
-function WindowBar({ data, window, capability }) {
+function WindowBar({ data, span, capability }) {
   const names = Object.keys(data.lanes);
   const pick = (length) => update({ from: Math.floor(data.to - length), to: Math.ceil(data.to), capability: capability || names[0], offset: "" });
   return html`<div class="window-bar">
-    ${window ? html`<strong>${stamp(window[0])} to ${clock(window[1])}</strong>` : html`<span class="muted">No window is selected. Without a mouse:</span>`}
-    ${window && html`<${Segmented} label="Capability" value=${capability || names[0]} options=${names.map((name) => [name, name])} onChange=${(next) => update({ capability: next, offset: "", open: "" })} />`}
+    ${span ? html`<strong>${stamp(span[0])} to ${clock(span[1])}</strong>` : html`<span class="muted">No span is selected. Without a mouse:</span>`}
+    ${span && html`<${Segmented} label="Capability" value=${capability || names[0]} options=${names.map((name) => [name, name])} onChange=${(next) => update({ capability: next, offset: "", open: "" })} />`}
     ${QUICK.map(([length, text]) => html`<button type="button" class="button small" onClick=${() => pick(length)}>${text}</button>`)}
-    ${window && html`<button type="button" class="link" onClick=${() => update({ from: "", to: "", capability: "", open: "" })}>Clear</button>`}
+    ${span && html`<button type="button" class="link" onClick=${() => update({ from: "", to: "", capability: "", open: "" })}>Clear</button>`}
   </div>`;
 }
 
-function Writes({ window, data, params }) {
+function Writes({ span, data, params }) {
   const capability = params.capability || Object.keys(data.lanes)[0];
   const offset = Number(params.offset ?? 0);
-  const read = useRead((signal) => get("recorder/writes", { capability, from: window[0], to: window[1], offset }, signal), [capability, window[0], window[1], offset]);
+  const read = useRead((signal) => get("recorder/writes", { capability, from: span[0], to: span[1], offset }, signal), [capability, span[0], span[1], offset]);
   return html`<section class="panel" aria-label="Writes"><${Result} read=${read} what="the writes">
     ${({ total, writes }) => total === 0 || !writes?.length
       ? html`<${Empty} title=${`${capability} wrote nothing in this time.`} />`
@@ -216,9 +220,9 @@ function Writes({ window, data, params }) {
   <//></section>`;
 }
 
-function Marks({ data, window }) {
+function Marks({ data, span }) {
   const marks = Object.entries(data.lanes).flatMap(([capability, points]) => points.flatMap((point) => (point.marks ?? []).map((mark) => ({ ...mark, t: point.t, capability }))));
-  const shown = marks.filter((mark) => !window || (mark.t >= window[0] && mark.t <= window[1])).sort((a, b) => b.t - a.t);
+  const shown = marks.filter((mark) => !span || (mark.t >= span[0] && mark.t <= span[1])).sort((a, b) => b.t - a.t);
   if (!shown.length) return null;
   return html`<section class="panel marks"><header><h2>Marks</h2></header><ul>${shown.slice(0, 50).map((mark) => html`<li><span class="mark-sign" aria-hidden="true">${MARKS[mark.type] ?? "✕"}</span><span class="muted">${stamp(mark.t)}</span><span>${mark.capability}</span><${Badge}>${mark.type}<//><span class="mark-message">${mark.message}</span></li>`)}</ul></section>`;
 }

@@ -134,6 +134,9 @@ export function Diff({ entries }) {
   </ul>`;
 }
 
+/** The first row of the page that a row is on, of rows that may have become fewer. */
+export const firstOf = (offset, size, total) => Math.floor(Math.min(Number(offset) || 0, Math.max(0, total - 1)) / size) * size;
+
 export function Pager({ offset, size, total, onMove }) {
   if (total <= size) return null;
   return html`<nav class="pager" aria-label="Pages">

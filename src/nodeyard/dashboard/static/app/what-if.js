@@ -1,7 +1,7 @@
 // What if: the plan of a file that is not applied.
 import { post } from "./api.js";
 import { html, useState } from "./html.js";
-import { BlockedList, Group, ordered, planName } from "./plan.js";
+import { allGroups, BlockedList, Group, ordered, planName } from "./plan.js";
 import { Badge, Copy, Empty, Problem } from "./ui.js";
 
 const LIMIT = 1_000_000;
@@ -63,11 +63,12 @@ export function WhatIf() {
 }
 
 function Outcome({ result }) {
-  const plans = (result.plans ?? []).filter((plan) => plan.groups?.length || plan.blocked?.length);
-  const added = plans.reduce((total, plan) => total + (plan.groups ?? []).filter((group) => group.isNew).length, 0);
+  const plans = (result.plans ?? []).filter((plan) => plan.held || plan.groups?.length || plan.blocked?.length);
+  const gone = (result.gone ?? []).filter((plan) => plan.held || plan.groups?.length);
+  const added = plans.flatMap(allGroups).filter((group) => group.isNew).length;
   return html`<div class="outcome" role="status">
     <div class="page-head">
-      <h2>${plans.length ? "Its plan" : "Nothing would change."}</h2>
+      <h2>${plans.length || gone.length ? "Its plan" : "Nothing would change."}</h2>
       ${added > 0 && html`<p><${Badge} tone="accent">New<//> happens only because of the change.</p>`}
       <span class="spacer"></span>
       ${result.markdown && html`<${Copy} text=${result.markdown} label="Copy as Markdown" />`}
@@ -76,10 +77,14 @@ function Outcome({ result }) {
     ${plans.map((plan) => html`<section class="panel plan" aria-label=${planName(plan)}>
       <header><h2>${plan.capability} <span class="muted">${plan.key}</span></h2></header>
       ${plan.held && html`<p class="notice warning">Would be held: ${plan.held.message}</p>`}
-      <ul class="groups">${ordered(plan.groups ?? []).map((group) => html`<${Group} key=${group.id} plan=${plan} group=${group} canOpen=${false} />`)}</ul>
+      <ul class="groups">${ordered(allGroups(plan)).map((group) => html`<${Group} key=${group.id} plan=${plan} group=${group} canOpen=${false} />`)}</ul>
       ${plan.blocked?.length > 0 && html`<${BlockedList} blocked=${plan.blocked} isOpen=${true} onToggle=${() => {}} />`}
     </section>`)}
-    ${result.gone?.length > 0 && html`<section class="panel"><header><h2>No longer done</h2></header><ul class="panel-body">${result.gone.map((each) => html`<li>${each.message ?? `${each.verb ?? ""} ${each.kind ?? ""} ${each.reason ?? each}`}</li>`)}</ul></section>`}
-    ${!plans.length && !result.gone?.length && html`<${Empty} title="No action follows from it.">The operator would do the same as now.<//>`}
+    ${gone.length > 0 &&
+    html`<section class="panel plan gone" aria-label="No longer done">
+      <header><h2>No longer done</h2><span class="muted">What the operator would do now, and would not do any more.</span></header>
+      <ul class="groups">${gone.flatMap((plan) => ordered(allGroups(plan)).map((group) => html`<${Group} key=${planName(plan) + group.id} plan=${plan} group=${group} canOpen=${false} />`))}</ul>
+    </section>`}
+    ${!plans.length && !gone.length && html`<${Empty} title="No action follows from it.">The operator would do the same as now.<//>`}
   </div>`;
 }

@@ -3,7 +3,7 @@ import { get } from "./api.js";
 import { count, nameOf, plural, textOf } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { go, link, update, useRoute } from "./route.js";
-import { Badge, Command, Empty, Pager, Problem, Ref, Result, Since, useRead, useTick } from "./ui.js";
+import { Badge, Command, Empty, firstOf, Pager, Problem, Ref, Result, Since, useRead, useTick } from "./ui.js";
 
 const PAGE = 50;
 
@@ -132,7 +132,7 @@ export function Matrix({ answer, params, index = 0, title = "Candidates" }) {
   const all = answer.candidates ?? [];
   const only = params[`only${index}`] ?? "";
   const rows = all.filter((each) => !only || (only === "taken" ? each.isTaken : (each.failed ?? "") === only));
-  const offset = Math.min(Number(params[`from${index}`] ?? 0), Math.max(0, rows.length - 1));
+  const offset = firstOf(params[`from${index}`], PAGE, rows.length);
   const fails = (name) => all.filter((each) => !each.isTaken && each.failed === name).length;
   const taken = all.filter((each) => each.isTaken).length;
   const set = (value) => update({ [`only${index}`]: only === value ? "" : value, [`from${index}`]: "" });

@@ -4,6 +4,7 @@ import { hit, tileX, tileY } from "./yard-layout.js";
 
 const MOVE = 550; // milliseconds from group to group
 const MOST_ZOOM = 24;
+const NAMED = 42; // a tile of this size carries its name
 const FONT = 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
 const ease = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (-2 * t + 2) ** 3 / 2);
@@ -41,13 +42,13 @@ export function paintGlyph(context, size, state, hue, free) {
   } else if (state === "claimed") {
     fill(colour);
   } else if (state === "releasing") {
-    fill(colour, 0.2);
+    fill(colour, 0.22);
     context.save();
     shape(0);
     context.clip();
     context.beginPath();
     context.moveTo(0, 0);
-    context.lineTo(side, side);
+    context.lineTo(side, 0);
     context.lineTo(0, side);
     context.fillStyle = colour;
     context.fill();
@@ -59,21 +60,23 @@ export function paintGlyph(context, size, state, hue, free) {
     context.clip();
     context.fillStyle = colour;
     const stripes = side >= 16 ? 3 : side >= 6 ? 2 : 1;
-    const step = side / (2 * stripes);
-    for (let stripe = 0; stripe < stripes; stripe += 1) context.fillRect(0, step * (2 * stripe + 1), side, step);
+    const step = (side >= NAMED ? side * 0.72 : side) / (2 * stripes);
+    for (let stripe = 0; stripe < stripes; stripe += 1) context.fillRect(0, step * 2 * stripe, side, step);
     context.restore();
   } else if (state === "notReady") {
-    fill(inks.notReady);
+    fill(inks.notReady, side >= NAMED ? 0.16 : 1);
+    if (side >= NAMED) outline(inks.notReady);
     if (side >= 7) {
-      const inset = side * 0.3;
-      context.strokeStyle = inks.mark;
-      context.lineWidth = Math.max(1.2, side * 0.1);
+      const middle = side >= NAMED ? side * 0.4 : side / 2;
+      const arm = side * (side >= NAMED ? 0.14 : 0.21);
+      context.strokeStyle = side >= NAMED ? inks.notReady : inks.mark;
+      context.lineWidth = Math.max(1.2, side * 0.08);
       context.lineCap = "round";
       context.beginPath();
-      context.moveTo(inset, inset);
-      context.lineTo(side - inset, side - inset);
-      context.moveTo(side - inset, inset);
-      context.lineTo(inset, side - inset);
+      context.moveTo(side / 2 - arm, middle - arm);
+      context.lineTo(side / 2 + arm, middle + arm);
+      context.moveTo(side / 2 + arm, middle - arm);
+      context.lineTo(side / 2 - arm, middle + arm);
       context.stroke();
     }
   } else if (state === "mirrored") {
@@ -82,7 +85,7 @@ export function paintGlyph(context, size, state, hue, free) {
     shape(0);
     context.clip();
     context.fillStyle = colour;
-    context.globalAlpha = 0.75;
+    context.globalAlpha = side >= NAMED ? 0.4 : 0.75;
     const height = side * Math.max(0, Math.min(1, free ?? 0));
     context.fillRect(0, side - height, side, height);
     context.restore();
@@ -112,9 +115,8 @@ export class YardCanvas {
     this.sprites = new Map();
     this.movesUntil = 0;
     this.startedAt = 0;
-    this.leaving = [];
     this.frame = 0;
-    this.frames = { count: 0, draw: 0, longest: 0 };
+    this.frames = { count: 0, drawn: [], shown: 0 }; // how often and how long was drawn, for the tests
     this.reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
@@ -138,6 +140,7 @@ export class YardCanvas {
   show(layout) {
     const now = performance.now();
     const isFirst = this.tiles.size === 0;
+    this.frames.shown += 1;
     const progress = this.progress(now);
     const next = new Map();
     const before = this.tiles;
@@ -235,11 +238,10 @@ export class YardCanvas {
     }
     context.globalAlpha = 1;
     this.drawHeads(scale, offX, offY);
-    if (this.layout.size * view.scale >= 46 && exact) this.drawNames(scale, offX, offY);
+    if (this.layout.size * view.scale >= NAMED + 4 && exact) this.drawNames(scale, offX, offY);
     const took = performance.now() - began;
     this.frames.count += 1;
-    this.frames.draw += took;
-    this.frames.longest = Math.max(this.frames.longest, took);
+    this.frames.drawn = [...this.frames.drawn.slice(-99), took];
     if (!exact) this.schedule();
   }
 
@@ -278,7 +280,7 @@ export class YardCanvas {
       const y = offY + tile.y * scale;
       if (x > this.canvas.width || y > this.canvas.height || x + side < 0 || y + side < 0) continue;
       context.globalAlpha = tile.isDimmed ? 0.3 : 1;
-      const isSolid = ["claimed", "notReady"].includes(tile.state);
+      const isSolid = tile.state === "claimed";
       context.fillStyle = isSolid ? inks.mark : inks.text;
       context.fillText(fit(context, tile.name, side - 4 * ratio, true), x + 4 * ratio, y + side - 2 * ratio);
     }

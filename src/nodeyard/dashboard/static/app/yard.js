@@ -5,7 +5,7 @@ import { clock, count, percent, plural, textOf } from "./format.js";
 import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "./html.js";
 import { live, serverNow, subscribe, useLive } from "./live.js";
 import { go, link, update, useRoute } from "./route.js";
-import { Badge, Empty, Pager, Problem, Segmented, Since, useTick } from "./ui.js";
+import { Badge, Empty, firstOf, Pager, Problem, Segmented, Since, useTick } from "./ui.js";
 import { paintGlyph, YardCanvas } from "./yard-canvas.js";
 import { layOut } from "./yard-layout.js";
 import { arrange, defaultDimension, DIMENSIONS, History, indexOf, matcher, sortNames, STATES, STATE_NAMES } from "./yard-model.js";
@@ -114,7 +114,7 @@ function Toolbar({ dimension, filter, isTable, arranged, total }) {
         ${DIMENSIONS.map(([key, text]) => html`<option value=${key} selected=${key === dimension}>${text}</option>`)}
       </select>
     </label>
-    <input class="filter" type="search" placeholder="Filter: name, zone=a, class=gpu" aria-label="Filter nodes" value=${params.q ?? ""} onInput=${(event) => update({ q: event.target.value }, { replace: true })} />
+    <input class="filter" type="search" placeholder="Filter: name, zone=a, class=gpu" aria-label="Filter nodes" value=${params.q ?? ""} onInput=${(event) => update({ q: event.target.value, offset: "" }, { replace: true })} />
     ${(filter || params.state) && html`<span class="muted matched" role="status">${count(arranged.matched)} of ${plural(total, "node")} <button type="button" class="link" onClick=${clear}>Clear</button></span>`}
     <span class="spacer"></span>
     <${Segmented} label="Show as" value=${isTable ? "table" : "tiles"} options=${[["tiles", "Tiles"], ["table", "Table"]]} onChange=${(as) => update({ as: as === "table" ? "table" : "", zoom: "" })} />
@@ -381,7 +381,7 @@ function NodeTable({ nodes, columns, filter, state, params }) {
     sort === "name" ? names.get(a[0]) - names.get(b[0]) : sort === "since" || sort === "free" ? (a[at[sort]] ?? 0) - (b[at[sort]] ?? 0) : text(a) < text(b) ? -1 : text(a) > text(b) ? 1 : names.get(a[0]) - names.get(b[0]),
   );
   if (params.desc) rows.reverse();
-  const offset = Math.min(Number(params.offset ?? 0), Math.max(0, rows.length - 1));
+  const offset = firstOf(params.offset, PAGE, rows.length);
   const sortBy = (column) => update({ sort: column, desc: sort === column && !params.desc ? "1" : "", offset: "" });
   const labels = { name: "Node", since: "For", free: "Free", ...Object.fromEntries(DIMENSIONS) };
   return html`<div class="table-box" tabindex="0" role="region" aria-label="Nodes">
