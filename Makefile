@@ -13,7 +13,7 @@ DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo compiled test test-real controlplane lint check bench crds builtins image format clean
+.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,11 +40,26 @@ compiled: setup
 		$(BIN)/pytest --collect-only -qq tests --ignore=tests/unit >/dev/null 2>&1; wait; }
 
 test: setup compiled ## everything on the embedded server
-	$(BIN)/pytest -m "not real" -n $(TEST_WORKERS) $(DISTRIBUTED) $(ARGS)
+	$(BIN)/pytest -m "not real and not browser" -n $(TEST_WORKERS) $(DISTRIBUTED) $(ARGS)
 
 test-real: setup controlplane compiled ## what involves the real control plane
 # Servers in Go spend a fifth of their time collecting garbage that there is room for.
 	GOGC=400 $(BIN)/pytest -m real -n $(REAL_WORKERS) $(DISTRIBUTED) $(ARGS)
+
+# Debian's chromium; the driver comes from PyPI with the dependency group.
+chromium: setup
+	@command -v chromium >/dev/null || { \
+		root=; test "$$(id -u)" = 0 || root="sudo -n"; \
+		command -v apt-get >/dev/null && $$root apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive $$root apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; \
+	} || { echo "chromium is missing and could not be installed: run 'apt-get install chromium' as root, then again" >&2; exit 1; }
+	$(or $(UV),$(BIN)/uv) sync --frozen --quiet --inexact --group browser
+
+test-browser: chromium ## the dashboard's page in headless chromium (installed with apt-get if it is missing)
+	$(BIN)/pytest -m browser tests/browser -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
+
+screenshots: chromium ## write docs/images from made-up fleets
+	$(BIN)/pytest -m browser tests/browser/test_screenshots.py --screenshots $(ARGS)
 
 controlplane: setup ## build the real control plane (about 20 minutes once, then nothing)
 	$(BIN)/python -m nodeyard.testing.build

@@ -86,18 +86,21 @@ def test_no_state_scrolls_sideways_on_a_phone(serve, open_page, expect, address)
     assert page.evaluate(OVERFLOW) <= 0
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_hostile_texts_stay_texts(serve, open_page, expect, view):
-    server = serve("hostile")
-    more = {
-        "plan": "?open=" + f"{HOSTILE} spares/{HOSTILE} nodetemplates:release".replace(" ", "+").replace("=", "%3D"),
-        "why": "?kind=NodeTemplate&name=gpu",
-        "recorder": f"?from={NOW - 5000}&to={NOW}&open=1",
-        "places": "?pod=shop/x",
-    }
-    page = open_page(server, f"#/{view}{more.get(view, '')}")
-    expect(page.get_by_text("<img src=x").first).to_be_visible()
-    page.wait_for_load_state("networkidle") if view != "yard" else None
+@pytest.mark.parametrize(
+    ("view", "query", "last"),
+    [
+        ("yard", "", ".legend"),
+        ("yard", "?as=table", ".table-box"),
+        ("plan", "", ".graph"),
+        ("why", "?kind=NodeTemplate&name=gpu", ".would"),
+        ("recorder", f"?from={NOW - 5000}&to={NOW}&open=1", ".opened"),
+        ("rollouts", "", ".rollout"),
+        ("places", "?pod=shop/x", ".verdict"),
+    ],
+)
+def test_hostile_texts_stay_texts(serve, open_page, expect, view, query, last):
+    page = open_page(serve("hostile"), f"#/{view}{query}")
+    expect(page.locator(last).first).to_contain_text("<img src=x")
     assert page.evaluate("window.hacked") is None
     assert page.locator("img:not([src='/static/icon.svg'])").count() == 0
 
@@ -129,6 +132,20 @@ def test_a_lost_connection_is_told_and_mends_itself(serve, open_page, expect):
     expect(banner).to_have_count(0)
     server.push("nodes", {"set": [row("after-the-break", "spare")], "delete": []})
     page.wait_for_function("() => document.querySelector('canvas').yard.tiles.has('after-the-break')")
+
+
+def test_a_connection_that_falls_silent_is_told(serve, open_page, expect):
+    server = serve()
+    page = open_page(server)
+    page.clock.install()
+    page.reload()
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    page.clock.run_for(39_000)
+    expect(page.locator(".connection")).to_have_count(0)
+    page.clock.run_for(1_500)
+    expect(page.locator(".connection")).to_contain_text("The connection is lost.")
+    page.clock.run_for(1_500)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
 
 
 def test_a_stream_resumes_after_the_last_event_that_was_seen(serve, open_page, expect):

@@ -30,7 +30,7 @@ def test_disruptive_actions_stand_first_and_equal_ones_are_one_line(serve, open_
 def test_a_group_opens_to_full_diffs_page_by_page(serve, open_page, expect):
     server = serve()
     page = open_page(server, "#/plan")
-    page.get_by_role("button", name="Return nodes of storage to the spares.").click()
+    page.locator(".groups").get_by_role("button", name="Return nodes of storage").click()
 
     first = page.locator(".actions li").first
     expect(first).to_contain_text("Node rack2-n001")

@@ -166,7 +166,7 @@ def test_the_slider_shows_the_fleet_of_an_hour_ago(serve, open_page, expect):
     page.evaluate(f"location.hash = '#/yard?at={NOW - 3500 + 120 * 10}'")
     page.wait_for_function(f"() => Object.fromEntries(({GROUPS})()).web === 11")
 
-    page.get_by_role("button", name="Now", exact=True).click()
+    page.get_by_role("button", name="Back to now").click()
     page.wait_for_function(f"() => Object.fromEntries(({GROUPS})()).web === 26")
     assert "at=" not in page.url
 

@@ -590,7 +590,7 @@ def large(total: int = 10_000) -> Json:
         if index % 10 == 0:
             rows.append(row(name, "spare", index, zone=ZONES[index % 3]))
             continue
-        owner = f"farm-{(index * index) % 24:02}"
+        owner = f"farm-{index * 7 % 24:02}"
         state = "notReady" if index % 331 == 0 else "releasing" if index % 97 == 0 else "claimed"
         rows.append(row(name, state, index, zone=ZONES[index % 3], template=owner, hue=owner))
     world["snapshot"]["nodes"] = {"columns": COLUMNS, "rows": rows}
@@ -616,7 +616,9 @@ def hostile() -> Json:
         world["snapshot"][part] = spoil(world["snapshot"][part])
     for each in world["snapshot"]["nodes"]["rows"]:
         each[0] = f"{HOSTILE} {each[0]}"
-        each[3] = each[3] and f"{HOSTILE} {each[3]}"
+        for column in ("template", "hue"):
+            at = COLUMNS.index(column)
+            each[at] = each[at] and f"{HOSTILE} {each[at]}"
     world["snapshot"]["cluster"]["name"] = HOSTILE
     for part in ("writes", "actions", "approval", "could-run", "whatif"):
         world[part] = spoil(world[part])

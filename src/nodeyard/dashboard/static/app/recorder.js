@@ -88,6 +88,9 @@ function Lanes({ data, span, capability }) {
 const topReasons = (points) => totals(points).reasons.slice(0, TOP).map(([reason]) => reason);
 const reasonSlot = (points, reason) => topReasons(points).indexOf(reason);
 
+/** Lanes share the pointer's position, and not the drag: the window belongs to the lane where it was drawn. */
+const isHover = (type) => type === "mousemove" || type === "mouseleave";
+
 function LaneChart({ name, points, data, span, isLast }) {
   const box = useRef();
   const chart = useRef(null);
@@ -117,7 +120,7 @@ function LaneChart({ name, points, data, span, isLast }) {
       height: isLast ? 112 : 84,
       padding: [16, 8, isLast ? 0 : 6, 0],
       legend: { show: false },
-      cursor: { sync: { key: "recorder" }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+      cursor: { sync: { key: "recorder", filters: { pub: isHover, sub: isHover } }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: { x: { min: data.from, max: data.to }, y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
       axes: [
         { show: isLast, stroke: inks.muted, grid: { show: false }, ticks: { stroke: inks.line, size: 4 }, size: 28, font: "11px ui-sans-serif, system-ui, sans-serif", values: (_, splits) => splits.map((split) => clock(split, false)) },

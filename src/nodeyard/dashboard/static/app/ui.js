@@ -95,8 +95,12 @@ export function Dialog({ title, onClose, children, wide }) {
   const ref = useRef();
   useLayoutEffect(() => {
     const before = document.activeElement;
-    ref.current.showModal();
-    return () => before?.focus?.();
+    const dialog = ref.current;
+    dialog.showModal();
+    return () => {
+      dialog.close(); // what lies behind it takes no focus until then
+      before?.focus?.();
+    };
   }, []);
   const outside = (event) => event.target === ref.current && onClose();
   const cancel = (event) => {

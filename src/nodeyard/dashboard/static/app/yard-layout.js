@@ -4,7 +4,7 @@
 const HEAD = 26; // the group's name above its tiles
 const GAP_X = 18;
 const GAP_Y = 14;
-const LARGEST = 58;
+const LARGEST = 70;
 const SMALLEST = 2.5;
 
 const columnsFor = (group, rows, least) => Math.max(Math.ceil(group.count / rows), least);

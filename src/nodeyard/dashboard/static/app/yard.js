@@ -91,7 +91,7 @@ function NeedsYou() {
         return html`<li class=${item.severity}>
           <a href=${target}>
             <span class="needs-head"><span class="severity">${item.severity === "critical" ? "Critical" : "Warning"}</span><span class="needs-object">${textOf(item.object)}</span><${Since} at=${item.since} /></span>
-            <span class="needs-message">${item.message}</span>
+            <span class="needs-message" title=${item.message}>${item.message}</span>
           </a>
         </li>`;
       })}
@@ -447,7 +447,7 @@ function TimeSlider({ at, shown }) {
       <input type="range" min=${from} max=${now} step="1" value=${value} aria-label="Time" aria-valuetext=${at ? clock(value) : "now"} onInput=${(event) => set(Number(event.target.value))} />
     </div>
     <span class="slider-time" role="status">${at ? clock(value) : "Now"}</span>
-    <button type="button" class="button small" disabled=${!at} onClick=${() => { setPlaying(false); update({ at: "" }); }}>Now</button>
+    ${at && html`<button type="button" class="button small" onClick=${() => { setPlaying(false); update({ at: "" }); }}>Back to now</button>`}
     ${error && html`<${Problem} error=${error} onRetry=${load} />`}
   </div>`;
 }
