@@ -1,6 +1,6 @@
 // What the server knows, kept up to date by its event stream. Views subscribe to the topics that they show.
 import { errorOf, get } from "./api.js";
-import { useEffect, useReducer } from "./html.js";
+import { useLayoutEffect, useReducer } from "./html.js";
 
 const SILENCE = 40_000; // the server sends a heartbeat every 15 s
 const LONGEST_PAUSE = 15_000;
@@ -41,7 +41,8 @@ function tell(topic, payload) {
 /** Renders the component again when one of the topics changes. */
 export function useLive(...topics) {
   const [, force] = useReducer((count) => count + 1, 0);
-  useEffect(() => subscribe(topics, force), []);
+  // A layout effect: nothing happens between rendering and it, so no change is missed.
+  useLayoutEffect(() => subscribe(topics, force), []);
   return live;
 }
 

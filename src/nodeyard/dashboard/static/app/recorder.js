@@ -24,7 +24,7 @@ export function Recorder() {
   const range = params.range in HOURS ? params.range : "24h";
   const [turn, setTurn] = useState(0);
   const last = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     let timer = 0;
     const stop = subscribe(["recorder"], () => {
       timer ||= setTimeout(() => {

@@ -1,5 +1,5 @@
 // The state of the page is its URL: `#/plan?group=a1`. Views read it with useRoute and change it with go and update.
-import { useEffect, useReducer } from "./html.js";
+import { useLayoutEffect, useReducer } from "./html.js";
 
 export const VIEWS = ["yard", "plan", "why", "recorder", "rollouts", "places"];
 const KEPT = ["theme"]; // stays when the view changes
@@ -60,6 +60,6 @@ export function onRoute(listener) {
 
 export function useRoute() {
   const [, force] = useReducer((count) => count + 1, 0);
-  useEffect(() => onRoute(force), []);
+  useLayoutEffect(() => onRoute(force), []);
   return route;
 }

@@ -1,6 +1,6 @@
 // Draws the yard: one draw per animation frame, and none when nothing moves.
 import { ink, hueList } from "./colours.js";
-import { hit, tileX, tileY } from "./yard-layout.js";
+import { HEAD, hit, tileX, tileY } from "./yard-layout.js";
 
 const MOVE = 550; // milliseconds from group to group
 const MOST_ZOOM = 24;
@@ -108,7 +108,7 @@ export class YardCanvas {
     this.onZoom = onZoom ?? (() => {});
     this.tiles = new Map(); // name -> {name, state, hue, free, isDimmed, x, y, fromX, fromY, born, group, index}
     this.order = [];
-    this.layout = { groups: [], size: 10, height: 0 };
+    this.layout = { groups: [], size: 10, height: 0, unit: 1 };
     this.width = 0;
     this.height = 0;
     this.view = { scale: 1, x: 0, y: 0 };
@@ -238,7 +238,7 @@ export class YardCanvas {
     }
     context.globalAlpha = 1;
     this.drawHeads(scale, offX, offY);
-    if (this.layout.size * view.scale >= NAMED + 4 && exact) this.drawNames(scale, offX, offY);
+    if (this.layout.size * view.scale >= (NAMED + 4) * this.layout.unit && exact) this.drawNames(scale, offX, offY);
     const took = performance.now() - began;
     this.frames.count += 1;
     this.frames.drawn = [...this.frames.drawn.slice(-99), took];
@@ -251,10 +251,10 @@ export class YardCanvas {
     context.textBaseline = "middle";
     for (const group of this.layout.groups) {
       const x = offX + group.x * scale;
-      const y = offY + group.y * scale + 11 * scale;
+      const y = offY + (group.y + 11 * this.layout.unit) * scale;
       const width = group.width * scale;
       if (y < -20 || y > this.canvas.height + 20 || x > this.canvas.width || x + width < 0) continue;
-      const grown = Math.min(this.view.scale, 1.5) * ratio;
+      const grown = Math.min(this.view.scale, 1.5) * ratio * this.layout.unit;
       const number = String(group.count.toLocaleString("en"));
       context.font = `${11.5 * grown}px ${FONT}`;
       const numberWidth = context.measureText(number).width;
@@ -270,7 +270,8 @@ export class YardCanvas {
   }
 
   drawNames(scale, offX, offY) {
-    const { context, ratio } = this;
+    const { context } = this;
+    const ratio = this.ratio * this.layout.unit;
     const inks = ink();
     const side = this.layout.size * scale - 6 * ratio;
     context.font = `${10.5 * ratio}px ${FONT}`;
@@ -330,7 +331,7 @@ export class YardCanvas {
   }
 
   zoomToGroup(group) {
-    const height = 26 + group.rows * this.layout.size;
+    const height = HEAD * this.layout.unit + group.rows * this.layout.size;
     const scale = Math.min(MOST_ZOOM, this.width / (group.columns * this.layout.size + 20), this.height / (height + 20), 80 / this.layout.size);
     this.setView({ scale: Math.max(1, scale), x: -group.x * scale + 10, y: -group.y * scale + 4 });
   }

@@ -1,7 +1,7 @@
 // Where each tile of the yard lies. Groups fill justified strips, tiles fill their group column by column: a group that
 // grows moves its neighbours and nothing else. Pure: computed once per change, not per frame.
 
-const HEAD = 26; // the group's name above its tiles
+export const HEAD = 26; // the group's name above its tiles; all lengths grow with the words of the page
 const GAP_X = 18;
 const GAP_Y = 14;
 const LARGEST = 70;
@@ -10,8 +10,8 @@ const SMALLEST = 2.5;
 const columnsFor = (group, rows, least) => Math.max(Math.ceil(group.count / rows), least);
 
 /** The fewest rows with which these groups fit side by side, or null. */
-function rowsFor(groups, size, width, floor) {
-  const free = width - GAP_X * (groups.length - 1);
+function rowsFor(groups, size, { width, floor, unit }) {
+  const free = width - GAP_X * unit * (groups.length - 1);
   const total = groups.reduce((sum, group) => sum + group.count, 0);
   const room = Math.floor(free / size);
   if (room < 1) return null;
@@ -24,12 +24,12 @@ function rowsFor(groups, size, width, floor) {
   return used <= free ? most : null;
 }
 
-function heightOf(strips, size, width, floor) {
+function heightOf(strips, size, space) {
   let height = 0;
   for (const groups of strips) {
-    const rows = rowsFor(groups, size, width, floor);
+    const rows = rowsFor(groups, size, space);
     if (rows === null) return Infinity;
-    height += HEAD + rows * size + GAP_Y;
+    height += (HEAD + GAP_Y) * space.unit + rows * size;
   }
   return height;
 }
@@ -47,13 +47,13 @@ function split(groups, number) {
   return strips.filter((strip) => strip.length);
 }
 
-function largestSize(strips, width, height, floor) {
+function largestSize(strips, space) {
   let low = SMALLEST;
-  let high = LARGEST;
-  if (heightOf(strips, high, width, floor) <= height) return high;
+  let high = LARGEST * space.unit;
+  if (heightOf(strips, high, space) <= space.height) return high;
   for (let step = 0; step < 18; step += 1) {
     const middle = (low + high) / 2;
-    if (heightOf(strips, middle, width, floor) <= height) low = middle;
+    if (heightOf(strips, middle, space) <= space.height) low = middle;
     else high = middle;
   }
   return low;
@@ -63,44 +63,45 @@ function largestSize(strips, width, height, floor) {
  * Lays out groups `[{key, count}]` in width × height. Returns {size, height, groups: [{key, count, x, y, rows, columns, width}]}.
  * `before` is the layout so far: it is kept as long as it nearly fits, so that one node more does not move everything.
  */
-export function layOut(groups, width, height, before = null) {
-  const floor = width < 600 ? 64 : 92; // room for the name
-  let best = null;
+export function layOut(groups, { width, height, unit = 1 }, before = null) {
+  const space = { width, height, unit, floor: (width < 600 ? 64 : 92) * unit }; // the floor is room for a name
   const keep = before && before.width === width && before.room === height ? before.strips : 0;
+  let best = null;
   for (let number = 1; number <= Math.min(groups.length, 40); number += 1) {
     const strips = split(groups, number);
-    const size = largestSize(strips, width, height, floor) * (number === keep ? 1.12 : 1);
-    if (!best || size > best.size * 1.001) best = { size, strips, number };
+    const size = largestSize(strips, space);
+    const worth = size * (number === keep ? 1.12 : 1);
+    if (!best || worth > best.worth * 1.001) best = { size, worth, strips, number };
   }
-  if (!best) return { size: LARGEST, height: 0, groups: [], strips: 0, width, room: height };
-  let size = largestSize(best.strips, width, height, floor);
+  if (!best) return { size: LARGEST, height: 0, groups: [], strips: 0, width, room: height, unit };
+  let { size } = best;
   if (size > 8) size = Math.floor(size);
   else if (size > 4) size = Math.floor(size * 2) / 2;
   if (keep === best.number && before.size < size && before.size > size * 0.88) size = before.size;
   const placed = [];
   let y = 0;
   for (const strip of best.strips) {
-    const rows = rowsFor(strip, size, width, floor) ?? 1;
+    const rows = rowsFor(strip, size, space) ?? 1;
     let x = 0;
     for (const group of strip) {
       const columns = columnsFor(group, rows, 1);
-      const room = Math.max(columns * size, floor);
+      const room = Math.max(columns * size, space.floor);
       placed.push({ ...group, x, y, rows, columns, width: room });
-      x += room + GAP_X;
+      x += room + GAP_X * unit;
     }
-    y += HEAD + rows * size + GAP_Y;
+    y += (HEAD + GAP_Y) * unit + rows * size;
   }
-  return { size, height: Math.max(0, y - GAP_Y), groups: placed, strips: best.number, width, room: height };
+  return { size, height: Math.max(0, y - GAP_Y * unit), groups: placed, strips: best.number, width, room: height, unit };
 }
 
 export const tileX = (layout, group, index) => group.x + Math.floor(index / group.rows) * layout.size;
-export const tileY = (layout, group, index) => group.y + HEAD + (index % group.rows) * layout.size;
+export const tileY = (layout, group, index) => group.y + HEAD * layout.unit + (index % group.rows) * layout.size;
 
 /** The group and the tile's index at a point: arithmetic on the grid, no search through tiles. */
 export function hit(layout, x, y) {
   for (const group of layout.groups) {
     if (x < group.x || x >= group.x + group.width || y < group.y) continue;
-    const row = Math.floor((y - group.y - HEAD) / layout.size);
+    const row = Math.floor((y - group.y - HEAD * layout.unit) / layout.size);
     if (row >= group.rows) continue;
     if (row < 0) return { group, index: -1 };
     const column = Math.floor((x - group.x) / layout.size);

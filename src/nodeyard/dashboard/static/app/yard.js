@@ -19,7 +19,7 @@ function useNodes(at) {
   const [history, setHistory] = useState(null);
   const [error, setError] = useState(null);
   const version = useRef(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     let frame = 0;
     const changed = () => {
       version.current += 1;
@@ -137,7 +137,8 @@ function Stage({ arranged, dimension, nodes, columns, params }) {
   const place = (keepLayout = true) => {
     const { width, height } = yard.current;
     if (!width || !height) return;
-    layoutRef.current = layOut(arrangedRef.current.groups, width, height, keepLayout ? layoutRef.current : null);
+    const unit = parseFloat(getComputedStyle(document.body).fontSize) / 13;
+    layoutRef.current = layOut(arrangedRef.current.groups, { width, height, unit }, keepLayout ? layoutRef.current : null);
     yard.current.show(layoutRef.current);
     redraw();
   };
