@@ -88,6 +88,13 @@ def test_the_recorder_has_a_lane_per_capability(serve, open_page, expect):
     expect(marks).to_contain_text("pools is led by nodeyard-7d9f.")
 
 
+def test_a_server_that_records_nothing_says_who_does(serve, open_page, expect):
+    server = serve()
+    server.fail("recorder", 404, "Not Found.", "Reload the page.")
+    page = open_page(server, "#/recorder", expected_errors="404")
+    expect(page.get_by_text("nodeyard run --dashboard-bind")).to_be_visible()
+
+
 def test_dragging_over_a_lane_lists_every_write_of_that_time_with_its_diff(serve, open_page, expect):
     server = serve()
     page = open_page(server, "#/recorder")

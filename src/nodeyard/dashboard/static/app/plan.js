@@ -67,7 +67,7 @@ function Now({ params }) {
       <div class=${disruptive.length ? "warning" : ""}><dt>Disruptive</dt><dd>${count(sum(disruptive, "count"))}</dd></div>
       <div class=${busy.some((plan) => plan.held) ? "warning" : ""}><dt>Held plans</dt><dd>${count(busy.filter((plan) => plan.held).length)}</dd></div>
       <div><dt>Blocked objects</dt><dd>${count(busy.reduce((total, plan) => total + (plan.blocked ?? []).reduce((part, each) => part + (each.count ?? 1), 0), 0))}</dd></div>
-      <div><dt>Nothing to do</dt><dd>${plural(quiet, "plan")}</dd></div>
+      ${quiet > 0 && html`<div><dt>Nothing to do</dt><dd>${plural(quiet, "plan")}</dd></div>`}
     </dl>
     ${capabilities.length > 1 && html`<${Segmented} label="Capability" value=${only} options=${[["", "All"], ...capabilities.map((name) => [name, name])]} onChange=${(capability) => update({ capability, key: "", open: "" })} />`}
     ${params.key && html`<p class="muted">Only ${params.key}. <a href=${link("plan", { capability: only })}>Show all</a></p>`}

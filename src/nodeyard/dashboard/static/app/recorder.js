@@ -48,7 +48,9 @@ export function Recorder() {
           <${WindowBar} data=${data} span=${span} capability=${params.capability} />
           ${span && html`<${Writes} span=${span} data=${data} params=${params} />`}
           <${Marks} data=${data} span=${span} />`
-      : html`<${Result} read=${read} what="the recording">${() => html`<${Empty} title="Nothing is recorded yet.">The operator keeps the last 24 hours in memory; it starts empty.<//>`}<//>`}
+      : read.error?.status === 404
+        ? html`<${Empty} title="This server records nothing.">The operator records: serve the page with <code>nodeyard run --dashboard-bind</code>.<//>`
+        : html`<${Result} read=${read} what="the recording">${() => html`<${Empty} title="Nothing is recorded yet.">The operator keeps the last 24 hours in memory; it starts empty.<//>`}<//>`}
   </div>`;
 }
 

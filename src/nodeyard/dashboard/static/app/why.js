@@ -141,7 +141,7 @@ export function Matrix({ answer, params, index = 0, title = "Candidates" }) {
     <h3>${title}: ${plural(total, "candidate")}, ${taken} taken${total > all.length ? `, the first ${count(all.length)} shown` : ""}</h3>
     <div class="filters" role="group" aria-label="Show only">
       <button type="button" class="chip" aria-pressed=${String(only === "taken")} onClick=${() => set("taken")}>Taken ${taken}</button>
-      ${requirements.filter(fails).map((name) => html`<button type="button" class="chip" aria-pressed=${String(only === name)} onClick=${() => set(name)}>Fails ${name} ${fails(name)}</button>`)}
+      ${requirements.filter(fails).map((name) => html`<button type="button" class="chip" aria-pressed=${String(only === name)} onClick=${() => set(name)}aria-label=${`Fails ${name}: ${fails(name)}`}><span class="fail-sign" aria-hidden="true">✕</span> ${name} ${fails(name)}</button>`)}
     </div>
     <div class="table-box" tabindex="0" role="region" aria-label=${title}>
       <table class="matrix">
