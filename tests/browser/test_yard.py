@@ -204,7 +204,7 @@ def test_zoom_shows_names_and_is_part_of_the_address(serve, open_page):
 
 
 def test_ten_thousand_nodes_move_without_stutter(serve, open_page):
-    """Drawing all tiles costs little more than the same images drawn raw, and only while something moves."""
+    """Drawing all tiles costs less than as many images drawn raw, and only while something moves."""
     server = serve("large")
     page = open_page(server, "#/yard?group=template")
     assert sum(groups(page).values()) == 10_000
@@ -241,7 +241,7 @@ def test_ten_thousand_nodes_move_without_stutter(serve, open_page):
     drawn = sorted(after["drawn"][-frames:])
     assert after["shown"] - before["shown"] == 1, "laid out once for one change"
     assert frames >= 4, "it was animated"
-    assert drawn[len(drawn) // 2] < 4 * raw + 8, f"median frame of {drawn}, raw {raw}"
+    assert drawn[len(drawn) // 2] < raw, f"median frame of {drawn}, raw {raw}"
 
     idle = page.evaluate("""() => new Promise((resolve) => {
         const { frames } = document.querySelector('canvas').yard;

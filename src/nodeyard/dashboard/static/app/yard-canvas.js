@@ -1,9 +1,10 @@
 // Draws the yard: one draw per animation frame, and none when nothing moves.
-import { ink, hueList } from "./colours.js";
+import { hueList, ink, tint } from "./colours.js";
 import { HEAD, hit, tileX, tileY } from "./yard-layout.js";
 
 const MOVE = 550; // milliseconds from group to group
 const MOST_ZOOM = 24;
+const SIMPLE = 18; // device pixels, below which a tile is a few rectangles
 const NAMED = 42; // a tile of this size carries its name
 const FONT = 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 
@@ -101,6 +102,40 @@ export function paintGlyph(context, size, state, hue, free) {
   }
 }
 
+/**
+ * The same glyph for a small tile, as rectangles [colour, x, y, width, height] in device pixels: ten thousand of them
+ * are drawn in a fraction of the time that as many images take.
+ */
+function simpleGlyph(side, state, hue, free) {
+  const inks = ink();
+  const colour = hue === null ? inks.spare : hueList()[hue];
+  const rim = (edge, inside) => [[edge, 0, 0, side, side], [inside, 1, 1, side - 2, side - 2]];
+  if (state === "claimed") return [[colour, 0, 0, side, side]];
+  if (state === "spare") return side > 3 ? rim(tint(inks.spare, 0.75), tint(inks.spare, 0.13)) : [[tint(inks.spare, 0.4), 0, 0, side, side]];
+  if (state === "notReady") {
+    const mark = Math.max(1, Math.round(side / 3));
+    const at = Math.floor((side - mark) / 2);
+    return [[inks.notReady, 0, 0, side, side], ...(side > 4 ? [[inks.mark, at, at, mark, mark]] : [])];
+  }
+  if (state === "releasing") {
+    const steps = Array.from({ length: side }, (_, row) => [colour, 0, row, side - row, 1]);
+    return [[tint(colour, 0.22), 0, 0, side, side], ...steps];
+  }
+  if (state === "draining") {
+    const height = Math.max(1, Math.round(side / 4));
+    return [[tint(colour, 0.22), 0, 0, side, side], [colour, 0, 0, side, height], [colour, 0, 2 * height, side, height]];
+  }
+  if (state === "mirrored") {
+    const height = Math.round((side - 2) * Math.max(0, Math.min(1, free)));
+    return [...rim(colour, tint(colour, 0.16)), [tint(colour, 0.75), 1, side - 1 - height, side - 2, height]];
+  }
+  if (state === "pending") {
+    const at = Math.floor(side / 2) - 1;
+    return [...(side > 3 ? rim(tint(inks.pending, 0.45), inks.ground) : []), [inks.pending, at, at, 2, 2]];
+  }
+  return [[inks.other, 0, 0, side, side]];
+}
+
 export class YardCanvas {
   constructor(canvas, { onZoom } = {}) {
     this.canvas = canvas;
@@ -196,6 +231,17 @@ export class YardCanvas {
     this.draw(performance.now());
   }
 
+  simple(tile, pixels) {
+    const level = tile.state === "mirrored" ? Math.round((tile.free ?? 0) * 10) : 0;
+    const key = `${tile.state}|${tile.hue}|${level}|${pixels}|simple`;
+    let glyph = this.sprites.get(key);
+    if (!glyph) {
+      glyph = simpleGlyph(Math.max(1, pixels - (pixels > 4 ? Math.round(Math.min(this.ratio, pixels / 6)) || 1 : 0)), tile.state, tile.hue, level / 10);
+      this.sprites.set(key, glyph);
+    }
+    return glyph;
+  }
+
   sprite(tile, pixels) {
     const level = tile.state === "mirrored" ? Math.round((tile.free ?? 0) * 10) : 0;
     const key = `${tile.state}|${tile.hue}|${level}|${pixels}`;
@@ -232,6 +278,14 @@ export class YardCanvas {
       if (x > this.canvas.width || y > this.canvas.height || x + drawn < 0 || y + drawn < 0) continue;
       const alpha = (tile.isDimmed ? 0.14 : 1) * (tile.isNew ? progress : 1);
       if (alpha !== context.globalAlpha) context.globalAlpha = alpha;
+      if (drawn < SIMPLE) {
+        const [left, top] = [Math.round(x), Math.round(y)];
+        for (const [colour, dx, dy, width, height] of this.simple(tile, Math.floor(drawn))) {
+          if (context.fillStyle !== colour) context.fillStyle = colour;
+          context.fillRect(left + dx, top + dy, width, height);
+        }
+        continue;
+      }
       const sprite = this.sprite(tile, pixels);
       if (exact) context.drawImage(sprite, Math.round(x), Math.round(y));
       else context.drawImage(sprite, x, y, drawn, drawn);

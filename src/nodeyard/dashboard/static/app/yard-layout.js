@@ -63,7 +63,7 @@ function largestSize(strips, space) {
  * Lays out groups `[{key, count}]` in width × height. Returns {size, height, groups: [{key, count, x, y, rows, columns, width}]}.
  * `before` is the layout so far: it is kept as long as it nearly fits, so that one node more does not move everything.
  */
-export function layOut(groups, { width, height, unit = 1 }, before = null) {
+export function layOut(groups, { width, height, unit = 1, ratio = 1 }, before = null) {
   const space = { width, height, unit, floor: (width < 600 ? 64 : 92) * unit }; // the floor is room for a name
   const keep = before && before.width === width && before.room === height ? before.strips : 0;
   let best = null;
@@ -75,8 +75,8 @@ export function layOut(groups, { width, height, unit = 1 }, before = null) {
   }
   if (!best) return { size: LARGEST, height: 0, groups: [], strips: 0, width, room: height, unit };
   let { size } = best;
-  if (size > 8) size = Math.floor(size);
-  else if (size > 4) size = Math.floor(size * 2) / 2;
+  // Whole device pixels, so that all gaps are equally wide.
+  if (size * ratio >= 3) size = Math.floor(size * ratio) / ratio;
   if (keep === best.number && before.size < size && before.size > size * 0.88) size = before.size;
   const placed = [];
   let y = 0;

@@ -135,10 +135,10 @@ function Stage({ arranged, dimension, nodes, columns, params }) {
   arrangedRef.current = arranged;
 
   const place = (keepLayout = true) => {
-    const { width, height } = yard.current;
+    const { width, height, ratio } = yard.current;
     if (!width || !height) return;
     const unit = parseFloat(getComputedStyle(document.body).fontSize) / 13;
-    layoutRef.current = layOut(arrangedRef.current.groups, { width, height, unit }, keepLayout ? layoutRef.current : null);
+    layoutRef.current = layOut(arrangedRef.current.groups, { width, height, unit, ratio }, keepLayout ? layoutRef.current : null);
     yard.current.show(layoutRef.current);
     redraw();
   };
