@@ -28,7 +28,7 @@ STATES = {
     "#/plan?capability=pools": "Roll pool workers",
     "#/plan?mode=whatif": "Show its plan",
     "#/plan?approve=spares%2Fnodetemplates": "will run",
-    "#/why?kind=NodeTemplate&name=gpu&only0=Ready": "Not Ready since 09:15",
+    "#/why?kind=NodeTemplate&name=gpu&only0=NotReady": "Not Ready since 09:15",
     "#/why?q=gpu": "gpu-worker-1",
     f"#/recorder?from={NOW - 5000}&to={NOW}&capability=pools&open=1": "12 writes of pools",
     "#/recorder?range=1h": "Marks",

@@ -7,6 +7,7 @@ from tests.browser.worlds import NOW
 
 pytestmark = pytest.mark.browser
 
+LABELS = "(all) => all.map((each) => each.ariaLabel)"
 GPU = "#/why?kind=NodeTemplate&name=gpu"
 
 
@@ -24,8 +25,9 @@ def test_a_search_finds_an_object_and_opens_its_answer(serve, open_page, expect)
     page.keyboard.press("Enter")
 
     expect(page.locator(".sentence")).to_have_text("gpu has 12 of 16 nodes, because no spare with cpu=large is left.")
-    page.wait_for_url("**/#/why?kind=NodeTemplate&name=gpu")
-    assert server.bodies("why") == [{"kind": "NodeTemplate", "name": "gpu"}]
+    page.wait_for_url("**/#/why?kind=NodeTemplate&name=gpu&api=nyallocator.cybozu.io%2Fv1")
+    asked = {"kind": "NodeTemplate", "name": "gpu", "apiVersion": "nyallocator.cybozu.io/v1"}
+    assert server.bodies("why") == [asked]
 
 
 def test_an_unknown_name_says_what_else_to_type(serve, open_page, expect):
@@ -40,16 +42,16 @@ def test_the_answer_has_age_notes_and_the_ladder_with_the_rung_that_decided(serv
     expect(answer).to_contain_text("A plan of storage that would free 2 such nodes waits for approval.")
     rungs = answer.locator(".ladder li")
     expect(rungs).to_have_count(5)
-    expect(answer.locator(".ladder [aria-current=step]")).to_contain_text("Spares that fit are left")
-    expect(rungs.last).to_contain_text("not reached")
+    expect(answer.locator(".ladder [aria-current=step]")).to_contain_text("No spare that fits is left")
+    expect(rungs.last).to_contain_text("not asked any more")
 
 
 def test_the_matrix_names_the_failing_requirement_of_each_candidate(serve, open_page, expect):
     page = open_page(serve(), GPU)
     expect(page.get_by_text("42 candidates, 2 taken")).to_be_visible()
     row = page.get_by_role("row", name="rack4-n063")
-    marks = row.get_by_role("img").evaluate_all("(all) => all.map((each) => each.ariaLabel)")
-    assert marks == ["meets", "meets", "fails", "not asked", "not asked"]
+    marks = row.get_by_role("img").evaluate_all(LABELS)
+    assert marks == ["not the reason", "fails", "not the reason"]
     expect(page.get_by_role("row", name="rack2-n061")).to_contain_text("Taken")
 
     page.get_by_role("button", name="Fails Selector 24").or_(
@@ -184,6 +186,8 @@ def test_could_it_run_names_the_nodes_and_what_each_lacks(serve, open_page, expe
     page.wait_for_url("**pod=shop%2Freports-1")
     expect(page.locator(".by-requirement")).to_contain_text("Class gpu")
     expect(page.locator(".matrix tbody tr")).to_have_count(30)
+    marks = page.get_by_role("row", name="rack2-n027").get_by_role("img").evaluate_all(LABELS)
+    assert marks == ["meets", "fails", "not the reason", "not the reason"], "requirements are checked in order"
 
     page.get_by_label("or the YAML").fill("kind: Pod")
     page.get_by_role("button", name="Could it run?").click()

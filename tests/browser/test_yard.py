@@ -107,6 +107,15 @@ def test_what_needs_you_names_object_cause_and_age_and_links_to_its_view(serve, 
     expect(page.get_by_text("Nothing needs you.")).to_be_visible()
 
 
+def test_a_list_that_the_server_cut_says_how_much_is_missing(serve, open_page, expect):
+    server = serve()
+    server.world["snapshot"]["totals"] = {"attention": 1200}
+    page = open_page(server, "#/yard?needs=all")
+    strip = page.get_by_role("region", name="Needs you")
+    expect(strip.get_by_role("heading")).to_have_text("Needs you 1,200")
+    expect(strip).to_contain_text("and 1,195 that are not listed")
+
+
 def test_pointing_at_a_tile_tells_of_its_node_and_a_click_keeps_it(serve, open_page, expect):
     page = open_page(serve())
     groups(page)

@@ -270,8 +270,7 @@ def approval() -> Json:
 
 
 def why_template() -> Json:
-    requirements = ["Ready", "Schedulable", "Empty", "Selector", "Rank"]
-    failed = {2: ("NotReady", "Ready", "Not Ready since 09:15"), 3: ("NotEmpty", "Empty", "Runs pod shop/cart-7")}
+    failed = {2: ("NotReady", "Not Ready since 09:15"), 3: ("NotEmpty", "Runs pod shop/cart-7")}
     candidates = []
     for index in range(1, 43):
         name = f"rack{index % 6 + 1}-n{60 + index:03}"
@@ -279,9 +278,8 @@ def why_template() -> Json:
             taken = {"name": name, "isTaken": True, "reason": "Taken", "message": "Least used zone, then the name"}
             candidates.append(taken | {"failed": None})
             continue
-        reason, requirement, message = failed.get(index % 5, ("SelectorMismatch", "Selector", "Lacks cpu=large"))
-        entry = {"name": name, "isTaken": False, "reason": reason, "message": message, "failed": requirement}
-        candidates.append(entry)
+        reason, message = failed.get(index % 5, ("SelectorMismatch", "Lacks cpu=large"))
+        candidates.append({"name": name, "reason": reason, "message": message, "failed": reason})
     return {
         "object": template("gpu"),
         "answers": [
@@ -295,13 +293,13 @@ def why_template() -> Json:
                     {"reason": "Held", "message": "A plan of storage that would free 2 such nodes waits for approval."}
                 ],
                 "ladder": [
-                    {"reason": "InvalidTemplate", "title": "The template is valid", "state": "passed"},
-                    {"reason": "Paused", "title": "The template is not paused", "state": "passed"},
-                    {"reason": "HighPriority", "title": "No template of higher priority waits", "state": "passed"},
-                    {"reason": "NoSpareNodesFound", "title": "Spares that fit are left", "state": "decided"},
+                    {"reason": "InvalidTemplate", "title": "The template is invalid", "state": "passed"},
+                    {"reason": "Paused", "title": "The template is paused", "state": "passed"},
+                    {"reason": "HighPriority", "title": "A template of higher priority waits", "state": "passed"},
+                    {"reason": "NoSpareNodesFound", "title": "No spare that fits is left", "state": "decided"},
                     {"reason": "SufficientNodes", "title": "It has all its nodes", "state": "notReached"},
                 ],
-                "requirements": requirements,
+                "requirements": ["NotReady", "NotEmpty", "SelectorMismatch"],
                 "candidates": candidates,
                 "total": 42,
                 "wouldChange": [

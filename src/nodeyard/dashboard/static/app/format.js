@@ -54,4 +54,4 @@ export const textOf = (ref) => (ref ? `${ref.kind} ${nameOf(ref)}${ref.cluster ?
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 export const byName = COLLATOR.compare;
 
-export const spaced = (word) => word.replace(/([a-z])([A-Z])/g, (_, before, after) => `${before} ${after.toLowerCase()}`);
+export const spaced = (word) => word.replace(/([a-z])([A-Z])(?=[a-z])/g, (_, before, after) => `${before} ${after.toLowerCase()}`);

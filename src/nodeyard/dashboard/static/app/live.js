@@ -22,6 +22,7 @@ export const live = {
   plans: [],
   rollouts: [],
   places: {},
+  totals: {}, // of lists that are cut
 };
 
 const listeners = new Map();
@@ -54,6 +55,7 @@ function takeSnapshot(data) {
   live.seq = data.seq;
   live.cluster = data.cluster ?? {};
   live.viewer = data.viewer ?? {};
+  live.totals = data.totals ?? {};
   live.columns = data.nodes?.columns ?? [];
   live.nodes = new Map((data.nodes?.rows ?? []).map((row) => [row[0], row]));
   for (const topic of LISTS) live[topic] = data[topic] ?? (topic === "places" ? {} : []);
@@ -81,6 +83,7 @@ function takeEvent({ event, id, data }) {
   } else if (event === "recorder") {
     tell("recorder", body.entries ?? []);
   } else if (LISTS.includes(event)) {
+    live.totals = { ...live.totals, [event]: body.total };
     live[event] = body[event] ?? body.items ?? (event === "places" ? {} : []);
     tell(event);
   }

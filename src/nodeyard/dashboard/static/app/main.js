@@ -53,7 +53,7 @@ function counts() {
   const held = live.plans.filter((plan) => plan.held).length;
   const blocked = live.rollouts.filter((rollout) => rollout.blockers?.length).length;
   return {
-    yard: live.attention.length && [live.attention.length, live.attention.some((item) => item.severity === "critical") ? "critical" : "warning", "need you"],
+    yard: live.attention.length && [live.totals.attention ?? live.attention.length, live.attention.some((item) => item.severity === "critical") ? "critical" : "warning", "need you"],
     plan: held && [held, "warning", "held"],
     rollouts: live.rollouts.length && [live.rollouts.length, blocked ? "warning" : "plain", "on their way"],
   };

@@ -41,7 +41,9 @@ export function Since({ at, prefix = "" }) {
   return html`<time class="since" datetime=${new Date(time * 1000).toISOString()} title=${stamp(time)}>${prefix}${ago(time, serverNow())}</time>`;
 }
 
-export const whyOf = (ref) => link("why", { kind: ref.kind, ns: ref.namespace, name: ref.name });
+/** Several groups have a kind Cluster, so the group is part of the address, except for the core group. */
+export const whyParams = (ref) => ({ kind: ref.kind, ns: ref.namespace, name: ref.name, api: ref.apiVersion?.includes("/") ? ref.apiVersion : "" });
+export const whyOf = (ref) => link("why", whyParams(ref));
 
 export function Ref({ to, kind = true }) {
   if (!to) return null;

@@ -1,9 +1,9 @@
 // Why: an object, the answer in a sentence, the rule that decided, the candidates, and what would change it.
 import { get } from "./api.js";
-import { count, nameOf, plural, textOf } from "./format.js";
+import { count, nameOf, plural, spaced, textOf } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { go, link, update, useRoute } from "./route.js";
-import { Badge, Command, Empty, firstOf, Pager, Problem, Ref, Result, Since, useRead, useTick } from "./ui.js";
+import { Badge, Command, Empty, firstOf, Pager, Problem, Ref, Result, Since, useRead, useTick, whyParams } from "./ui.js";
 
 const PAGE = 50;
 
@@ -46,7 +46,7 @@ function Search({ params }) {
   const open = (item) => {
     setOpen(false);
     setText("");
-    go("why", { kind: item.kind, ns: item.namespace, name: item.name });
+    go("why", whyParams(item));
   };
   const type = (event) => {
     setText(event.target.value);
@@ -83,8 +83,8 @@ function Search({ params }) {
 
 function Answers({ params }) {
   const read = useRead(
-    (signal) => get("why", { kind: params.kind, namespace: params.ns, name: params.name }, signal),
-    [params.kind, params.ns, params.name],
+    (signal) => get("why", { kind: params.kind, namespace: params.ns, name: params.name, apiVersion: params.api }, signal),
+    [params.kind, params.ns, params.name, params.api],
   );
   return html`<${Result} read=${read} what=${`why ${params.name} is as it is`}>
     ${(data) => html`
@@ -108,17 +108,18 @@ function Answer({ answer, object, params, index }) {
       ${answer.since && html`<p class="muted">For <${Since} at=${answer.since} /></p>`}
       ${notes.length > 0 && html`<ul class="notes">${notes.map((note) => html`<li><span class="badge">${note.reason}</span> ${note.message}</li>`)}</ul>`}
       ${answer.ladder?.length > 0 && html`<${Ladder} rungs=${answer.ladder} />`}
-      ${answer.candidates?.length > 0 && html`<${Matrix} answer=${answer} params=${params} index=${index} />`}
       ${answer.wouldChange?.length > 0 &&
       html`<section class="would"><h3>What would change it</h3><ul>${answer.wouldChange.map((way) => html`<li><p>${way.message}</p>${way.command && html`<${Command} text=${way.command} />`}</li>`)}</ul></section>`}
+      ${answer.candidates?.length > 0 && html`<${Matrix} answer=${answer} params=${params} index=${index} />`}
     </div>
   </article>`;
 }
 
-const RUNG = { passed: ["✓", "does not decide"], decided: ["●", "decided"], notReached: ["○", "not reached"] };
+// A rung says what the rule asks; the first that is true decides.
+const RUNG = { passed: ["no", "not so"], decided: ["yes", "so, and this decides"], notReached: ["–", "not asked any more"] };
 
 function Ladder({ rungs }) {
-  return html`<section><h3>The rule, from top to bottom</h3><ol class="ladder">
+  return html`<section><h3>The rule, asked from top to bottom</h3><ol class="ladder">
     ${rungs.map((rung) => {
       const [sign, words] = RUNG[rung.state] ?? RUNG.notReached;
       return html`<li class=${rung.state} aria-current=${rung.state === "decided" ? "step" : null}><span class="rung-sign" aria-hidden="true">${sign}</span><span class="rung-title">${rung.title}</span><span class="visually-hidden">: ${words}</span>${rung.state === "decided" && html`<code>${rung.reason}</code>`}</li>`;
@@ -126,8 +127,11 @@ function Ladder({ rungs }) {
   </ol></section>`;
 }
 
-/** Candidates × requirements. Requirements are checked in order; those after the failed one were not asked. */
-export function Matrix({ answer, params, index = 0, title = "Candidates" }) {
+/**
+ * Candidates × requirements, with the failing one named. `inOrder`: requirements are checked one after the other, so
+ * that those before the failed one are met.
+ */
+export function Matrix({ answer, params, index = 0, title = "Candidates", inOrder = false }) {
   const requirements = answer.requirements ?? [];
   const all = answer.candidates ?? [];
   const only = params[`only${index}`] ?? "";
@@ -141,16 +145,17 @@ export function Matrix({ answer, params, index = 0, title = "Candidates" }) {
     <h3>${title}: ${plural(total, "candidate")}, ${taken} taken${total > all.length ? `, the first ${count(all.length)} shown` : ""}</h3>
     <div class="filters" role="group" aria-label="Show only">
       <button type="button" class="chip" aria-pressed=${String(only === "taken")} onClick=${() => set("taken")}>Taken ${taken}</button>
-      ${requirements.filter(fails).map((name) => html`<button type="button" class="chip" aria-pressed=${String(only === name)} onClick=${() => set(name)}aria-label=${`Fails ${name}: ${fails(name)}`}><span class="fail-sign" aria-hidden="true">✕</span> ${name} ${fails(name)}</button>`)}
+      ${requirements.filter(fails).map((name) => html`<button type="button" class="chip" aria-pressed=${String(only === name)} onClick=${() => set(name)}aria-label=${`Fails ${spaced(name)}: ${fails(name)}`}><span class="fail-sign" aria-hidden="true">✕</span> ${spaced(name)} ${fails(name)}</button>`)}
     </div>
     <div class="table-box" tabindex="0" role="region" aria-label=${title}>
       <table class="matrix">
-        <thead><tr><th scope="col">Node</th>${requirements.map((name) => html`<th scope="col">${name}</th>`)}<th scope="col">Answer</th></tr></thead>
+        <thead><tr><th scope="col">Node</th>${requirements.map((name) => html`<th scope="col">${spaced(name)}</th>`)}<th scope="col">Answer</th></tr></thead>
         <tbody>${rows.slice(offset, offset + PAGE).map((each) => {
-          const stop = each.isTaken ? requirements.length : each.failed ? requirements.indexOf(each.failed) : -1;
+          const stop = each.failed ? requirements.indexOf(each.failed) : -1;
+          const isMet = (at) => each.isTaken || (inOrder && at < stop);
           return html`<tr class=${each.isTaken ? "taken" : ""}>
             <th scope="row"><a class="ref" href=${link("why", { kind: "Node", name: each.name })}>${each.name}</a></th>
-            ${requirements.map((name, at) => at === stop ? html`<td class="fail"><span role="img" aria-label="fails">✕</span></td>` : at < stop ? html`<td class="pass"><span role="img" aria-label="meets">✓</span></td>` : html`<td class="unasked"><span role="img" aria-label="not asked">·</span></td>`)}
+            ${requirements.map((name, at) => at === stop ? html`<td class="fail"><span role="img" aria-label="fails">✕</span></td>` : isMet(at) ? html`<td class="pass"><span role="img" aria-label="meets">✓</span></td>` : html`<td class="unasked"><span role="img" aria-label="not the reason">·</span></td>`)}
             <td>${each.isTaken && html`<${Badge} tone="good">Taken<//> `}${each.message}</td>
           </tr>`;
         })}</tbody>

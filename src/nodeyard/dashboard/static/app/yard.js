@@ -5,7 +5,7 @@ import { clock, count, percent, plural, textOf } from "./format.js";
 import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "./html.js";
 import { live, serverNow, subscribe, useLive } from "./live.js";
 import { go, link, update, useRoute } from "./route.js";
-import { Badge, Empty, firstOf, Pager, Problem, Segmented, Since, useTick } from "./ui.js";
+import { Badge, Empty, firstOf, Pager, Problem, Segmented, Since, useTick, whyOf } from "./ui.js";
 import { paintGlyph, YardCanvas } from "./yard-canvas.js";
 import { layOut } from "./yard-layout.js";
 import { arrange, defaultDimension, DIMENSIONS, History, indexOf, matcher, sortNames, STATES, STATE_NAMES } from "./yard-model.js";
@@ -76,18 +76,18 @@ export function Yard() {
 }
 
 function NeedsYou() {
-  const { attention } = useLive("attention");
+  const { attention, totals } = useLive("attention");
   const { params } = useRoute();
   useTick();
   if (!attention.length) return html`<p class="needs none"><span class="tick" aria-hidden="true">✓</span> Nothing needs you.</p>`;
   const isOpen = params.needs === "all";
   const first = isOpen ? attention : attention.slice(0, 4);
   return html`<section class="needs" aria-label="Needs you">
-    <h2>Needs you <span class="number">${attention.length}</span></h2>
+    <h2>Needs you <span class="number">${count(totals.attention ?? attention.length)}</span></h2>
     <ul>
       ${first.map((item) => {
         const { view, ...state } = item.link ?? {};
-        const target = view ? link(view, state) : link("why", { kind: item.object?.kind, ns: item.object?.namespace, name: item.object?.name });
+        const target = view ? link(view, state) : whyOf(item.object ?? {});
         return html`<li class=${item.severity}>
           <a href=${target}>
             <span class="needs-head"><span class="severity">${item.severity === "critical" ? "Critical" : "Warning"}</span><span class="needs-object">${textOf(item.object)}</span><${Since} at=${item.since} /></span>
@@ -97,6 +97,7 @@ function NeedsYou() {
       })}
       ${attention.length > 4 &&
       html`<li class="more"><button type="button" class="link" onClick=${() => update({ needs: isOpen ? "" : "all" })}>${isOpen ? "Show fewer" : `${attention.length - 4} more`}</button></li>`}
+      ${isOpen && totals.attention > attention.length && html`<li class="muted">and ${count(totals.attention - attention.length)} that are not listed: <code>nodeyard status</code> prints all</li>`}
     </ul>
   </section>`;
 }
