@@ -89,7 +89,8 @@ def test_a_held_plan_is_approved_end_to_end(serve, open_page, expect):
     page.keyboard.type("The storage farm moves")
     send.click()
 
-    expect(dialog).to_contain_text("The plan is approved; 40 nodes go now. Recorded as approved by jane.")
+    expect(dialog).to_contain_text("The plan is approved; 40 nodes go now.")
+    expect(dialog).to_contain_text("Recorded as approved by jane.")
     assert server.bodies("approve") == [
         {"capability": "spares", "key": "nodetemplates", "id": "668a8d15afa6", "reason": "The storage farm moves"}
     ]

@@ -16,7 +16,7 @@ export function Approve({ plan, name }) {
   const read = useRead((signal) => get("approval", { capability, key }, signal), [capability, key]);
   if (done) {
     return html`<${Dialog} title="Approved" onClose=${close}>
-      <p role="status">${done.message || "The plan is approved."}${done.by ? ` Recorded as approved by ${done.by}.` : ""}</p>
+      <div role="status"><p>${done.message || "The plan is approved."}</p>${done.by && html`<p class="muted">Recorded as approved by ${done.by}.</p>`}</div>
       <div class="dialog-foot"><button type="button" class="button primary" onClick=${close}>Close</button></div>
     <//>`;
   }

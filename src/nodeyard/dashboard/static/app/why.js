@@ -129,7 +129,7 @@ function Ladder({ rungs }) {
 
 /**
  * Candidates × requirements, with the failing one named. `inOrder`: requirements are checked one after the other, so
- * that those before the failed one are met.
+ * that those before the failed one are met; else they are reasons of refusal, and nothing is known of the others.
  */
 export function Matrix({ answer, params, index = 0, title = "Candidates", inOrder = false }) {
   const requirements = answer.requirements ?? [];
@@ -152,7 +152,7 @@ export function Matrix({ answer, params, index = 0, title = "Candidates", inOrde
         <thead><tr><th scope="col">Node</th>${requirements.map((name) => html`<th scope="col">${spaced(name)}</th>`)}<th scope="col">Answer</th></tr></thead>
         <tbody>${rows.slice(offset, offset + PAGE).map((each) => {
           const stop = each.failed ? requirements.indexOf(each.failed) : -1;
-          const isMet = (at) => each.isTaken || (inOrder && at < stop);
+          const isMet = (at) => inOrder && (each.isTaken || at < stop);
           return html`<tr class=${each.isTaken ? "taken" : ""}>
             <th scope="row"><a class="ref" href=${link("why", { kind: "Node", name: each.name })}>${each.name}</a></th>
             ${requirements.map((name, at) => at === stop ? html`<td class="fail"><span role="img" aria-label="fails">✕</span></td>` : isMet(at) ? html`<td class="pass"><span role="img" aria-label="meets">✓</span></td>` : html`<td class="unasked"><span role="img" aria-label="not the reason">·</span></td>`)}

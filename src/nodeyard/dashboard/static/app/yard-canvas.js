@@ -3,6 +3,7 @@ import { hueList, ink, tint } from "./colours.js";
 import { HEAD, hit, tileX, tileY } from "./yard-layout.js";
 
 const MOVE = 550; // milliseconds from group to group
+const STEP = 50; // the most of a move that one frame shows
 const MOST_ZOOM = 24;
 const SIMPLE = 18; // device pixels, below which a tile is a few rectangles
 const NAMED = 42; // a tile of this size carries its name
@@ -148,8 +149,8 @@ export class YardCanvas {
     this.height = 0;
     this.view = { scale: 1, x: 0, y: 0 };
     this.sprites = new Map();
-    this.movesUntil = 0;
-    this.startedAt = 0;
+    this.moved = MOVE; // milliseconds of the move that have been shown
+    this.drawnAt = 0;
     this.frame = 0;
     this.frames = { count: 0, drawn: [], shown: 0 }; // how often and how long was drawn, for the tests
     this.reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
@@ -173,10 +174,9 @@ export class YardCanvas {
 
   /** Shows these tiles: groups of the layout with `members` [{name, state, hue, free, isDimmed}]. Tiles move from where they are. */
   show(layout) {
-    const now = performance.now();
     const isFirst = this.tiles.size === 0;
     this.frames.shown += 1;
-    const progress = this.progress(now);
+    const progress = this.progress();
     const next = new Map();
     const before = this.tiles;
     const oldSize = this.currentSize(progress);
@@ -207,14 +207,13 @@ export class YardCanvas {
     this.fromSize = isFirst ? layout.size : oldSize;
     if (this.layout.size !== layout.size) this.sprites.clear();
     this.layout = layout;
-    this.startedAt = now;
-    this.movesUntil = moves && !this.reducedMotion.matches ? now + MOVE : now;
+    this.moved = moves && !this.reducedMotion.matches ? 0 : MOVE;
+    this.drawnAt = performance.now();
     this.schedule();
   }
 
-  progress(now) {
-    if (now >= this.movesUntil) return 1;
-    return ease(1 - (this.movesUntil - now) / MOVE);
+  progress() {
+    return this.moved >= MOVE ? 1 : ease(this.moved / MOVE);
   }
 
   currentSize(progress) {
@@ -222,13 +221,12 @@ export class YardCanvas {
   }
 
   schedule() {
-    if (!this.frame) this.frame = requestAnimationFrame((time) => this.draw(time));
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.draw());
   }
 
   drawNow() {
     if (this.frame) cancelAnimationFrame(this.frame);
-    this.frame = 0;
-    this.draw(performance.now());
+    this.draw();
   }
 
   simple(tile, pixels) {
@@ -257,11 +255,14 @@ export class YardCanvas {
     return sprite;
   }
 
-  draw(time) {
+  draw() {
     this.frame = 0;
     const began = performance.now();
     const { context, ratio, view } = this;
-    const progress = this.progress(Math.max(time, began));
+    // A busy machine shows the move later, not in leaps.
+    this.moved += Math.min(began - this.drawnAt, STEP);
+    this.drawnAt = began;
+    const progress = this.progress();
     const scale = view.scale * ratio;
     const size = this.currentSize(progress);
     const pixels = Math.max(1, Math.round(this.layout.size * scale * 2) / 2);
