@@ -255,6 +255,17 @@ def test_the_keyboard_reaches_every_view(serve, open_page, expect):
     assert page.url.endswith("#/yard"), "a letter alone does nothing"
 
 
+def test_arrow_keys_choose_among_several(serve, open_page, expect):
+    page = open_page(serve(), "#/rollouts")
+    page.get_by_role("radio", name="All").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("radio", name="Pools")).to_be_focused()
+    expect(page.get_by_role("radio", name="Pools")).to_be_checked()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**kind=Drain")
+
+
 def test_keys_are_text_while_one_types(serve, open_page, expect):
     page = open_page(serve())
     page.get_by_label("Filter nodes").focus()

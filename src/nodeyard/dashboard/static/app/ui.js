@@ -152,10 +152,21 @@ export function Pager({ offset, size, total, onMove }) {
   </nav>`;
 }
 
+/** One of several: Tab reaches the chosen one, arrow keys choose another. */
 export function Segmented({ label, value: chosen, options, onChange }) {
-  return html`<div class="segmented" role="radiogroup" aria-label=${label}>
+  const at = Math.max(0, options.findIndex(([key]) => key === chosen));
+  const move = (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = (at + step + options.length) % options.length;
+    event.currentTarget.children[next].focus();
+    onChange(options[next][0]);
+  };
+  return html`<div class="segmented" role="radiogroup" aria-label=${label} onKeyDown=${move}>
     ${options.map(
-      ([key, text]) => html`<button type="button" role="radio" aria-checked=${String(key === chosen)} onClick=${() => onChange(key)}>${text}</button>`,
+      ([key, text], index) => html`<button type="button" role="radio" aria-checked=${String(key === chosen)} tabindex=${index === at ? 0 : -1} onClick=${() => onChange(key)}>${text}</button>`,
     )}
   </div>`;
 }
