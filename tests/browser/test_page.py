@@ -103,6 +103,8 @@ def test_hostile_texts_stay_texts(serve, open_page, expect, view, query, last):
     expect(page.locator(last).first).to_contain_text("<img src=x")
     assert page.evaluate("window.hacked") is None
     assert page.locator("img:not([src='/static/icon.svg'])").count() == 0
+    page.set_viewport_size(PHONE)
+    assert page.evaluate(OVERFLOW) <= 0
 
 
 def test_hostile_objects_in_search_and_dialog_stay_texts(serve, open_page, expect):

@@ -90,6 +90,17 @@ def test_the_recorder_has_a_lane_per_capability(serve, open_page, expect):
     expect(marks).to_contain_text("pools is led by nodeyard-7d9f.")
 
 
+def test_a_young_recorder_shows_lanes_with_little_in_them(serve, open_page, expect):
+    server = serve()
+    lanes = {"spares": [{"t": NOW - 60, "passes": 3, "writes": {"Claimed": 2}}], "pools": []}
+    server.world["recorder"] |= {"lanes": lanes, "began": NOW - 300}
+    page = open_page(server, "#/recorder")
+    expect(page.locator(".lane")).to_have_count(2)
+    expect(page.locator(".lane").first).to_contain_text("2 writes · 3 passes")
+    expect(page.locator(".lane").last).to_contain_text("0 writes · 0 passes")
+    expect(page.get_by_text("Recorded since")).to_be_visible()
+
+
 def test_a_server_that_records_nothing_says_who_does(serve, open_page, expect):
     server = serve()
     server.fail("recorder", 404, "Not Found.", "Reload the page.")
@@ -159,9 +170,11 @@ def test_rollouts_show_progress_and_blockers_in_front(serve, open_page, expect):
 def test_places_show_leaves_tenants_and_refusals(serve, open_page, expect):
     page = open_page(serve(), "#/places")
     edge = page.locator(".leaf").filter(has_text="edge")
-    for text in ("Unreachable", "lease 6 min old", "Timeout after 5 s."):
+    for text in ("Leaf unreachable", "lease 6 min old", "Timeout after 5 s."):
         expect(edge).to_contain_text(text)
     east = page.locator(".leaf").filter(has_text="east")
+    expect(east).to_contain_text("Leaf reachable")
+    expect(east).not_to_contain_text("responds", use_inner_text=True)
     expect(
         east.get_by_role("img", name="154 cores taken, 41 cores reserved, 317 cores free of 512 cores")
     ).to_be_visible()

@@ -488,9 +488,9 @@ def places() -> Json:
     standard = {"name": "standard", "nodes": 48, "pods": 210, "isDefault": True}
     return {
         "leaves": [
-            leaf("east", "Reachable", 4, 0.3),
-            leaf("west", "Reachable", 6, 0.58),
-            leaf("edge", "Unreachable", 372, 0.81, message="Timeout after 5 s.", since=NOW - 372),
+            leaf("east", "LeafReachable", 4, 0.3, message="Leaf cluster east responds."),
+            leaf("west", "LeafReachable", 6, 0.58),
+            leaf("edge", "LeafUnreachable", 372, 0.81, message="Timeout after 5 s.", since=NOW - 372),
         ],
         "tenants": [
             {

@@ -30,16 +30,16 @@ export function Places() {
 
 function Leaf({ leaf, isChosen }) {
   const contact = leaf.contact ?? {};
-  const isGood = ["Reachable", "Ready", "LeafReachable", "Connected"].includes(contact.state);
+  const isGood = ["Reachable", "LeafReachable"].includes(contact.state);
   const age = leaf.leaseAgeSeconds;
   return html`<li class=${`panel leaf${isChosen ? " chosen" : ""}`}>
     <header>
       <h2><a class="ref" href=${link("yard", { group: "leaf", leaf: leaf.name })}>${leaf.name}</a></h2>
-      <${Badge} tone=${isGood ? "good" : "critical"}>${spaced(contact.state ?? "Unknown")}<//>
+      <${Badge} tone=${isGood ? "good" : "critical"} title=${contact.message}>${spaced(contact.state ?? "Unknown")}<//>
       <${Since} at=${contact.since} prefix="for " /><span class="spacer"></span>
       ${age !== undefined && age !== null && html`<span class=${age > LATE ? "bad" : "muted"} title="Age of the oldest node lease">lease ${duration(age)} old</span>`}
     </header>
-    ${contact.message && html`<p class="leaf-message">${contact.message}</p>`}
+    ${contact.message && !isGood && html`<p class="leaf-message">${contact.message}</p>`}
     <table class="resources"><thead class="visually-hidden"><tr><th scope="col">Resource</th><th scope="col">Use</th><th scope="col">Free of base</th></tr></thead><tbody>
       ${(leaf.resources ?? []).map((each) => {
         const base = each.base || 1;
@@ -106,7 +106,7 @@ function CouldRun({ params }) {
     ${error && html`<${Problem} error=${error} />`}
     ${data && html`<div class="panel verdict" role="status"><div class="panel-body">
       <p class="sentence"><${Badge} tone=${/^(yes|true|runs|fits|could)/i.test(String(data.verdict)) ? "good" : "critical"}>${String(data.verdict)}<//> ${data.sentence}</p>
-      ${Object.keys(data.byRequirement ?? {}).length > 0 && html`<table class="by-requirement"><thead><tr><th scope="col">Requirement</th><th scope="col">Nodes that fail it</th><th></th></tr></thead><tbody>${Object.entries(data.byRequirement).map(([name, number]) => html`<tr><th scope="row">${name}</th><td class="number">${count(number)} <span class="muted">${percent(number, data.total)}</span></td><td class="bar-cell"><${Bar} label=${plural(number, "node")} parts=${[["reserved", number / (data.total || 1)]]} /></td></tr>`)}</tbody></table>`}
+      ${Object.keys(data.byRequirement ?? {}).length > 0 && html`<div class="table-box"><table class="by-requirement"><thead><tr><th scope="col">Requirement</th><th scope="col">Nodes that fail it</th><th></th></tr></thead><tbody>${Object.entries(data.byRequirement).map(([name, number]) => html`<tr><th scope="row">${name}</th><td class="number">${count(number)} <span class="muted">${percent(number, data.total)}</span></td><td class="bar-cell"><${Bar} label=${plural(number, "node")} parts=${[["reserved", number / (data.total || 1)]]} /></td></tr>`)}</tbody></table></div>`}
       ${data.nodes?.length > 0 && html`<${Matrix} title="Nodes" inOrder=${true} answer=${{ requirements: data.requirements ?? Object.keys(data.byRequirement ?? {}), candidates: data.nodes, total: data.total }} params=${params} />`}
     </div></div>`}`;
 }

@@ -42,7 +42,7 @@ export function Recorder() {
   const data = last.current;
   const span = params.from && params.to ? [Number(params.from), Number(params.to)] : null;
   return html`<div class="page">
-    <div class="page-head"><h1>Recorder</h1><${Segmented} label="Range" value=${range} options=${RANGES} onChange=${(next) => update({ range: next === "24h" ? "" : next, from: "", to: "" })} /><p>Drag over a lane to read every write of that time.</p></div>
+    <div class="page-head"><h1>Recorder</h1><${Segmented} label="Range" value=${range} options=${RANGES} onChange=${(next) => update({ range: next === "24h" ? "" : next, from: "", to: "" })} /><p>Drag over a lane to read every write of that time.${data?.began > data?.from ? ` Recorded since ${stamp(data.began)}.` : ""}</p></div>
     ${data && Object.keys(data.lanes ?? {}).length > 0 && !read.error
       ? html`<${Lanes} data=${data} span=${span} capability=${params.capability} />
           <${WindowBar} data=${data} span=${span} capability=${params.capability} />
