@@ -193,7 +193,7 @@ function WindowBar({ data, span, capability }) {
   const names = Object.keys(data.lanes);
   const pick = (length) => update({ from: Math.floor(data.to - length), to: Math.ceil(data.to), capability: capability || names[0], offset: "" });
   return html`<div class="window-bar">
-    ${span ? html`<strong>${stamp(span[0])} to ${clock(span[1])}</strong>` : html`<span class="muted">No span is selected. Without a mouse:</span>`}
+    ${span ? html`<strong>${stamp(span[0])} to ${clock(span[1])}</strong>` : html`<span class="muted">No window is selected. Without a mouse:</span>`}
     ${span && html`<${Segmented} label="Capability" value=${capability || names[0]} options=${names.map((name) => [name, name])} onChange=${(next) => update({ capability: next, offset: "", open: "" })} />`}
     ${QUICK.map(([length, text]) => html`<button type="button" class="button small" onClick=${() => pick(length)}>${text}</button>`)}
     ${span && html`<button type="button" class="link" onClick=${() => update({ from: "", to: "", capability: "", open: "" })}>Clear</button>`}
