@@ -4,7 +4,8 @@ import { useLayoutEffect, useReducer } from "./html.js";
 export const VIEWS = ["yard", "plan", "why", "recorder", "rollouts", "places"];
 const KEPT = ["theme"]; // stays when the view changes
 
-let route = parse(location.hash);
+let shown = location.hash;
+let route = parse(shown);
 const listeners = new Set();
 
 export function parse(hash) {
@@ -30,24 +31,24 @@ export function link(view, params = {}) {
 /** Opens a view with these parameters. */
 export function go(view, params = {}) {
   location.hash = link(view, params);
+  refresh(); // at once: the next key must not act on the state before
 }
 
 /** Changes parameters of the current view. `replace` leaves no step in the history: typing, dragging, zooming. */
 export function update(changes, { replace = false } = {}) {
   const target = href(route.view, { ...route.params, ...changes });
   if (target === location.hash) return;
-  if (replace) {
-    history.replaceState(null, "", target);
-    refresh();
-  } else {
-    location.hash = target;
-  }
+  if (replace) history.replaceState(null, "", target);
+  else location.hash = target;
+  refresh();
 }
 
 export const current = () => route;
 
 function refresh() {
-  route = parse(location.hash);
+  if (location.hash === shown) return;
+  shown = location.hash;
+  route = parse(shown);
   for (const listener of [...listeners]) listener(route);
 }
 
