@@ -76,7 +76,7 @@ def test_the_examples_applications_run_where_their_classes_say(affinity, kubectl
         affinity.wait_until(
             lambda what=what, row=row: rows(kubectl, *what) == [row], f"{what[0]} are shown as they are"
         )
-    assert "affinity application/Postgres/tenant-acme/main-db: nothing to do" in run("plan")
+    assert "affinity application/Postgres/tenant-acme/main-db: nothing to do" in run("plan", "--full")
     assert affinity.world.errors == []
 
 

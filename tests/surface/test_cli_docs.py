@@ -51,7 +51,7 @@ def test_the_plan_of_the_worked_example_of_spares(tmp_path):
     options = plan.PlanOptions(paths=(file,), capabilities=CAPABILITIES)
     result = asyncio.run(plan.make_plans(none, "", options))
     printed = plan.render(result.dry_plans, "text")
-    transcript, *_ = (block for block in blocks("spares.md") if block.startswith("  Patch Node n1"))
+    transcript, *_ = (block for block in blocks("spares.md") if block.startswith("  Patch 2 Nodes: n1, n2"))
     assert transcript.rstrip() in printed
 
 

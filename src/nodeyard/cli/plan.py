@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
+from nodeyard.cli.terminal import COLOR_HELP, Color, echo, find_style
+from nodeyard.plan.style import PLAIN, Style
 
 if TYPE_CHECKING:
     from nodeyard.client.api import Client
@@ -27,6 +29,7 @@ class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
     YAML = "yaml"
+    MARKDOWN = "markdown"
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,14 @@ def plan(
         ),
     ] = "",
     output: Annotated[Format, typer.Option("-o", "--output", help="Output format.")] = Format.TEXT,
+    full: Annotated[
+        bool, typer.Option("--full", help="Do not fold equal actions, and show every plan, object and value.")
+    ] = False,
+    color: Annotated[Color, typer.Option("--color", help=COLOR_HELP)] = Color.AUTO,
 ) -> None:
     """Print the actions that the operator would take now, and change nothing.
+
+    Equal actions are folded into one, and plans with nothing to do are only counted.
 
     The first line names the running operator, whose capabilities and limit are used. Files are sent as a server-side
     dry run, so defaults, CEL rules and webhooks apply. Without a cluster the files are planned alone. Exit code: 0
@@ -101,7 +110,8 @@ def plan(
     result = signals.run(make_plans(kubeconfig, context, options))
     if result.headline:
         typer.echo(result.headline, err=output is not Format.TEXT)
-    typer.echo(render(result.dry_plans, output), nl=False)
+    style = find_style(color, is_full=full)
+    echo(render(result.dry_plans, output, style, result.headline), style)
     if any(each.has_changes for each in result.dry_plans):
         raise typer.Exit(CHANGES_PENDING)
 
@@ -170,19 +180,21 @@ async def _plan_files(objects: Sequence[tuple[str, Object]], options: PlanOption
             return PlanResult(planner.plans(options.limit or Limit()))
 
 
-def render(dry_plans: Sequence[DryPlan], output: str) -> str:
-    """Render plans as text, or as a PlanList in JSON or YAML."""
+def render(dry_plans: Sequence[DryPlan], output: str, style: Style = PLAIN, headline: str = "") -> str:
+    """Render plans as text, as Markdown, or as a PlanList in JSON or YAML."""
     import msgspec
 
     from nodeyard.kube.manifests import dump
+    from nodeyard.plan.markdown import render_markdown
     from nodeyard.plan.model import API_VERSION, to_wire
     from nodeyard.plan.render import render_plans
 
+    plans = [each.braked.now for each in dry_plans]
     if output == Format.TEXT:
-        text = render_plans([each.braked.now for each in dry_plans])
-        return text or "nothing to plan\n"
-    items = [to_wire(each.braked.now) for each in dry_plans]
-    plan_list = {"apiVersion": API_VERSION, "kind": "PlanList", "items": items}
+        return render_plans(plans, style) or "nothing to plan\n"
+    if output == Format.MARKDOWN:
+        return render_markdown(plans, headline, Style(is_full=style.is_full))
+    plan_list = {"apiVersion": API_VERSION, "kind": "PlanList", "items": list(map(to_wire, plans))}
     if output == Format.JSON:
         return msgspec.json.format(msgspec.json.encode(plan_list), indent=2).decode() + "\n"
     return dump(msgspec.to_builtins(plan_list))

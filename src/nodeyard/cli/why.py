@@ -9,6 +9,7 @@ import typer
 
 from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
 from nodeyard.cli.failures import Failure, UsageFailure
+from nodeyard.cli.terminal import COLOR_HELP, Color, echo, find_style
 
 if TYPE_CHECKING:
     from nodeyard.client.config import Config
@@ -31,6 +32,8 @@ def why(
     ] = "",
     kubeconfig: Annotated[Path | None, typer.Option(help=KUBECONFIG_HELP, metavar="FILE")] = None,
     context: Annotated[str, typer.Option(help=CONTEXT_HELP, metavar="NAME")] = "",
+    full: Annotated[bool, typer.Option("--full", help="Name every candidate.")] = False,
+    color: Annotated[Color, typer.Option("--color", help=COLOR_HELP)] = Color.AUTO,
 ) -> None:
     """Explain an object: which rule applied, which candidates were rejected and why, and what would change it.
 
@@ -51,7 +54,8 @@ def why(
     if not answers:
         raise Failure(f"no capability has anything to say about {subject}")
     typer.echo(headline)
-    typer.echo(render_answers(answers), nl=False)
+    style = find_style(color, is_full=full)
+    echo(render_answers(answers, style), style)
 
 
 async def explain(config: Config, kind: str, name: str, namespace: str) -> tuple[str, list[Answer]]:

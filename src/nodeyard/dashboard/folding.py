@@ -13,6 +13,7 @@ import msgspec
 
 from nodeyard.dashboard.wire import GROUPED, SAMPLES, BlockedGroup, Group, Held, PlanSummary
 from nodeyard.plan.brake import Braked, disturbed_nodes, is_disruptive
+from nodeyard.plan.groups import group_key
 from nodeyard.plan.model import Action, Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
 
@@ -61,14 +62,8 @@ def members_of(actions: Iterable[Action], new: Collection[Any] | None = None) ->
     """Return the actions of each group by its id, which is the same as long as what the actions do is equal."""
     by_key: dict[tuple[Any, ...], list[Action]] = {}
     for action in actions:
-        by_key.setdefault((*_group_key(action), is_new(action, new)), []).append(action)
+        by_key.setdefault((*group_key(action), is_new(action, new)), []).append(action)
     return {sha256(repr(key).encode()).hexdigest()[:_DIGITS]: members for key, members in by_key.items()}
-
-
-def _group_key(action: Action) -> tuple[Any, ...]:
-    ref = action.object
-    paths = tuple(change.path for change in action.diff)
-    return action.verb.value, ref.api_version, ref.kind, action.reason, action.disruption.value, paths
 
 
 def is_new(action: Action, new: Collection[Any] | None) -> bool:

@@ -15,9 +15,10 @@ from typing import Final
 
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
 from nodeyard.kube.objects import Condition
-from nodeyard.plan.layout import WIDTH, counted, paragraph
+from nodeyard.plan.layout import counted
 from nodeyard.plan.model import Blocked, Candidate, Decision
 from nodeyard.plan.reasons import EngineReason
+from nodeyard.plan.style import BLANK, PLAIN, Line, Role, Style
 
 HELD_TYPE: Final = "Held"
 NEGATIVE: Final = frozenset(
@@ -95,58 +96,59 @@ def is_adverse(condition: Condition) -> bool:
     return condition.status in (FALSE, UNKNOWN)
 
 
-def render_answers(answers: Iterable[Answer], *, candidates: int = CANDIDATES, width: int = WIDTH) -> str:
+def render_answers(answers: Iterable[Answer], style: Style = PLAIN, *, candidates: int = CANDIDATES) -> str:
     """Render several answers, each with its capability."""
     ordered = sorted(answers, key=lambda each: (each.by, str(each.decision.object), each.decision.rule))
-    return "\n".join(_render(each, candidates, width) for each in ordered)
+    return "\n".join(_render(each, candidates, style) for each in ordered)
 
 
-def render_why(decisions: Iterable[tuple[str, Decision]], *, candidates: int = CANDIDATES, width: int = WIDTH) -> str:
+def render_why(decisions: Iterable[tuple[str, Decision]]) -> str:
     """Render several decisions without notes."""
-    answers = [Answer(by, decision) for by, decision in decisions]
-    return render_answers(answers, candidates=candidates, width=width)
+    return render_answers(Answer(by, decision) for by, decision in decisions)
 
 
-def render_decision(decision: Decision, by: str = "", *, candidates: int = CANDIDATES, width: int = WIDTH) -> str:
-    return _render(Answer(by, decision), candidates, width)
+def render_decision(decision: Decision, by: str = "", style: Style = PLAIN, *, candidates: int = CANDIDATES) -> str:
+    return _render(Answer(by, decision), candidates, style)
 
 
-def _render(answer: Answer, candidates: int, width: int) -> str:
+def _render(answer: Answer, candidates: int, style: Style) -> str:
+    return style.paint(_lines(answer, candidates, style))
+
+
+def _lines(answer: Answer, candidates: int, style: Style) -> Iterator[Line]:
     decision = answer.decision
-    lines = [f"{decision.object} ({answer.by})" if answer.by else str(decision.object)]
+    yield Role.TITLE, f"{decision.object} ({answer.by})" if answer.by else str(decision.object)
     for reason, text in answer.notes:
-        lines += _reason(reason, text, 2, width)
+        yield from style.paragraph(f"{reason}: {text}", 2, Role.BLOCKED)
     if not answer.hides_rule:
-        lines += _reason(decision.rule, decision.facts.text(), 2, width)
+        yield from style.paragraph(f"{decision.rule}: {decision.facts.text()}", 2)
     selected = [each for each in decision.candidates if each.is_taken]
     others = [each for each in decision.candidates if not each.is_taken]
-    lines += _candidates("selected", selected, candidates, width)
-    lines += _candidates("not selected", others, candidates, width)
+    yield from _candidates("selected", selected, candidates, style)
+    yield from _candidates("not selected", others, candidates, style)
     if decision.would_change:
-        lines += ["", "  What would change it:"]
+        yield BLANK
+        yield Role.TITLE, "  What would change it:"
         for each in decision.would_change:
-            lines += paragraph(f"- {each.text()}", 4, width, hang=2)
-    return "\n".join(lines) + "\n"
+            yield from style.paragraph(f"- {each.text()}", 4)
 
 
-def _reason(reason: str, text: str, indent: int, width: int) -> Iterator[str]:
-    return paragraph(f"{reason}: {text}", indent, width, hang=2)
-
-
-def _candidates(word: str, candidates: Sequence[Candidate], most: int, width: int) -> Iterator[str]:
+def _candidates(word: str, candidates: Sequence[Candidate], most: int, style: Style) -> Iterator[Line]:
     if not candidates:
         return
-    yield ""
-    yield f"  {counted(len(candidates), 'candidate')} {word}:"
+    yield BLANK
+    yield Role.TITLE, f"  {counted(len(candidates), 'candidate')} {word}:"
+    shown = candidates if style.is_full else candidates[:most]
     groups: dict[str, list[str]] = {}
-    for each in candidates[:most]:
+    for each in shown:
         text = f"{each.reason}: {each.facts.text()}"
         groups.setdefault(text, []).append(each.name)
+    role = Role.ADDED if candidates[0].is_taken else Role.PLAIN
     for text, names in groups.items():
-        yield from paragraph(f"{', '.join(names)}: {text}", 4, width, hang=2)
-    if len(candidates) > most:
-        rest = _count_reasons(candidates[most:])
-        yield from paragraph(f"and {len(candidates) - most} more: {rest}", 4, width, hang=2)
+        yield from style.paragraph(f"{', '.join(names)}: {text}", 4, role)
+    if len(candidates) > len(shown):
+        rest = _count_reasons(candidates[len(shown) :])
+        yield from style.paragraph(f"and {len(candidates) - len(shown)} more: {rest}", 4, Role.QUIET)
 
 
 def _count_reasons(candidates: Sequence[Candidate]) -> str:

@@ -16,7 +16,7 @@ _CUT = "..."
 _COMMAND = re.compile(r"`[^`]{1,60}`")
 _JOINT = "\x00"
 _LEAST = 12
-_encode = msgspec.json.Encoder(order="sorted").encode
+encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def paragraph(text: str, indent: int, width: int = WIDTH, hang: int = 0) -> Iterator[str]:
@@ -37,7 +37,7 @@ def paragraph(text: str, indent: int, width: int = WIDTH, hang: int = 0) -> Iter
 
 def format_value(value: Json, room: int) -> str:
     """Format a value as compact JSON, truncated in the middle to `room` characters."""
-    text = _encode(value).decode()
+    text = encode(value).decode()
     room = max(room, _LEAST)
     if len(text) <= room:
         return text
@@ -48,3 +48,10 @@ def format_value(value: Json, room: int) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return the number with its noun: `1 action`, `2 actions`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def pluralize(kind: str) -> str:
+    """Return the plural of a kind: `Nodes`, `NetworkPolicies`, `LatticeNodeClasses`."""
+    if kind.endswith(("s", "x", "ch")):
+        return f"{kind}es"
+    return f"{kind[:-1]}ies" if kind.endswith("y") and kind[-2:-1] not in set("aeiou") else f"{kind}s"

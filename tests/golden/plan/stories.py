@@ -106,6 +106,29 @@ def refusals() -> Plan:
     return assign_id(plan(blocked=(blocked("n6", "SelectorMismatch", wanted="cpu=large"),)))
 
 
+def fleet() -> list[Plan]:
+    """Plans of 10,000 nodes: many keys that do the same, one that claims a lot, a held one, and idle ones."""
+    profiles = [
+        assign_id(
+            plan(
+                action(
+                    f"update-n{number:04}",
+                    object=node_ref(f"n{number:04}"),
+                    facts=said("Updated", node=f"n{number:04}", template="web"),
+                    diff=(change("metadata.annotations[config]", "3f2a", "9b1c"),),
+                ),
+                capability="profiles",
+                key=f"node/n{number:04}",
+            )
+        )
+        for number in range(4000)
+    ]
+    claims = [claim(f"s{number:04}", f"z{number % 3}") for number in range(3000)]
+    refused = [blocked(f"r{number:04}", "NotReady", since=f"09:{number % 60:02}") for number in range(2000)]
+    idle = [plan(capability="pools", key=f"c{number}") for number in range(1000)]
+    return [*idle, assign_id(plan(*claims, blocked=tuple(refused), key="all")), *profiles, braked(), release()]
+
+
 def why_web() -> Decision:
     left = [candidate(f"n{number:02}", "NotReady", since="09:15") for number in range(18)]
     left += [candidate(f"n{number:02}", "SelectorMismatch", wanted="cpu=large") for number in range(18, 40)]

@@ -7,12 +7,15 @@ import msgspec
 import pytest
 
 from nodeyard.plan.explain import render_decision, render_why
+from nodeyard.plan.markdown import render_markdown
 from nodeyard.plan.model import to_wire
 from nodeyard.plan.render import render_plan, render_plans
+from nodeyard.plan.style import Style
 
 from . import stories
 
 HERE = Path(__file__).parent
+FULL = Style(is_full=True)
 PLANS = ["nothing", "claims", "release", "braked", "refusals"]
 
 
@@ -43,7 +46,26 @@ def test_the_public_form_of_a_plan_does_not_change_by_accident(name):
 
 def test_plans_are_in_the_order_of_capability_and_key():
     empty = [stories.plan(capability=name, key=key) for name, key in [("b", "1"), ("a", "2"), ("a", "1")]]
-    assert render_plans(empty) == "a 1: nothing to do\n\na 2: nothing to do\n\nb 1: nothing to do\n"
+    assert render_plans(empty, FULL) == "a 1: nothing to do\n\na 2: nothing to do\n\nb 1: nothing to do\n"
+
+
+def test_plans_of_a_large_fleet_fit_a_screen():
+    text = render_plans(stories.fleet())
+    compare("fleet", text)
+    assert len(text.splitlines()) <= 70
+
+
+@pytest.mark.parametrize("name", ["release", "claims"])
+def test_the_full_text_names_each_action_with_whole_values(name):
+    compare(f"{name}-full", render_plan(getattr(stories, name)(), FULL))
+
+
+def test_a_pull_request_shows_the_plans_of_a_large_fleet():
+    compare("fleet", render_markdown(stories.fleet(), "Operator: version 0.1.0 runs spares."), "md")
+
+
+def test_colours_mark_what_is_added_removed_disruptive_and_held():
+    compare("release-coloured", render_plan(stories.release(), Style(is_coloured=True)))
 
 
 def test_a_decision_reads_as_it_should():

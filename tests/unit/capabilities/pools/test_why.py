@@ -22,6 +22,7 @@ from nodeyard.capabilities.pools.snapshot import PoolsSnapshot, Served
 from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import Decision, ObjectRef
 from nodeyard.plan.render import render_plan
+from nodeyard.plan.style import Style
 
 CLUSTER = ObjectRef(api_version=names.API_VERSION, kind=names.CLUSTER_KIND, name="c")
 PLAIN = {"a": pool(3), "b": pool(1)}
@@ -43,7 +44,7 @@ def said(decision: Decision) -> Any:
 
 
 def shown(decision: Decision) -> str:
-    return " ".join(render_decision(decision, width=500).split())
+    return " ".join(render_decision(decision, style=Style(width=500)).split())
 
 
 # clusters
