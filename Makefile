@@ -76,7 +76,7 @@ check: lint ## lint, unit and golden tests: under a minute
 bench: setup controlplane ## every benchmark; fails when a required ratio is missed
 	$(BIN)/python -m bench $(ARGS)
 
-crds: setup ## write config/ and what the charts take from it, from what the capabilities declare
+crds: setup ## write config/, the charts' files and docs/schema/ from what the code declares
 	$(BIN)/python -m nodeyard.app.manifests config
 
 builtins: setup controlplane ## derive the built-in kinds' tables from the real API server

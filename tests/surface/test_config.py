@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nodeyard.app import manifests
-from nodeyard.app.manifests import chart_files, config_files, main
+from nodeyard.app.manifests import chart_files, config_files, main, schema_files
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"
@@ -28,11 +28,18 @@ def test_generated_files_of_charts_have_not_drifted():
     assert there == wanted, "run `make crds`"
 
 
+def test_published_schemas_have_not_drifted():
+    there = {path.name: path.read_text() for path in (ROOT / manifests.SCHEMAS).iterdir()}
+
+    assert there == dict(schema_files()), "run `make crds`"
+
+
 def test_one_command_writes_them_all(tmp_path):
     assert main([str(tmp_path / "config")]) == 0
 
-    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.yaml")}
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
     assert written == {
         *(f"config/{path}" for path, _ in config_files()),
         *(f"{manifests.CHARTS}/{path}" for path, _ in chart_files()),
+        *(f"{manifests.SCHEMAS}/{path}" for path, _ in schema_files()),
     }

@@ -1,9 +1,9 @@
-"""Generates `config/` (CRDs, RBAC and policies) and the files of `charts/` from the capabilities' declarations.
+"""Generates `config/` (CRDs, RBAC and policies), files of `charts/`, and the JSON Schemas in `docs/schema/`.
 
 In `config/` each capability has its own ServiceAccount. In the charts one ServiceAccount runs all chosen capabilities,
 and each capability has its own file, so that a chart includes only the chosen ones.
 
-`make crds` runs `python -m nodeyard.app.manifests config`, which writes both. A test fails if they have drifted.
+`make crds` runs `python -m nodeyard.app.manifests config`, which writes all of them. A test fails if they have drifted.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from nodeyard.admission.client_config import HTTPS_PORT
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump, dump_all
 from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
+from nodeyard.plan.schema import plan_schema
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
 
 CHARTS: Final = "charts"
+SCHEMAS: Final = "docs/schema"
 ACCOUNT: Final = "nodeyard"
 """ServiceAccount of the chart."""
 SECRETS_POLICY: Final = "nodeyard-accounts-secrets"
@@ -135,6 +139,11 @@ def chart_files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[t
     yield f"{_OPERATOR}/policies/accounts.yaml", dump_all(account_policies())
 
 
+def schema_files() -> Iterator[tuple[str, str]]:
+    """Yield path below docs/schema/ and content of every published JSON Schema."""
+    yield "plan.schema.json", msgspec.json.format(msgspec.json.encode(plan_schema()), indent=2).decode() + "\n"
+
+
 def _keep(definition: Object) -> Object:
     metadata = definition["metadata"]
     return {**definition, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **_KEPT}}}
@@ -144,6 +153,7 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     _write(folder, config_files())
     _write(folder.parent / CHARTS, chart_files())
+    _write(folder.parent / SCHEMAS, schema_files())
     return 0
 
 
