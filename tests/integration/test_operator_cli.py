@@ -1,5 +1,6 @@
 """`nodeyard run`, `plan`, `why` and `approve` as processes: what a person gets who types them."""
 
+import html
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import yaml
@@ -18,6 +20,9 @@ from nodeyard.capabilities.spares import names
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.embedded import EmbeddedServer
 
+from ..builders.json_schema import problems
+
+SCHEMAS = Path(__file__).parents[2] / "docs/schema"
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/nodeyard-system/leases/nodeyard-spares"
 TEMPLATES = f"/apis/{names.GROUP}/{names.VERSION}/nodetemplates"
@@ -238,6 +243,27 @@ def test_why_explains_an_object(looked_at, subject):
     done = nodeyard("why", subject, "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 0, done.stderr
     assert "(spares)" in done.stdout
+
+
+def test_why_answers_programs_and_writes_a_page(looked_at, tmp_path):
+    done = nodeyard("why", "nt/web", "-o", "json", "--html", tmp_path / "w.html", "--kubeconfig", looked_at.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    assert list(problems(json.loads((SCHEMAS / "why.schema.json").read_text()), json.loads(done.stdout))) == []
+    answer = json.loads(done.stdout)["answers"][0]
+    assert (answer["by"], answer["object"]["name"]) == ("spares", "web")
+    page = (tmp_path / "w.html").read_text()
+    assert "Why NodeTemplate web" in page
+    assert answer["sentence"] in html.unescape(page)
+
+    lost = nodeyard("why", "nt/web", "--html", tmp_path / "no/w.html", "--kubeconfig", looked_at.kubeconfig)
+    assert lost.returncode == 1
+    assert lost.stderr.endswith("w.html: No such file or directory\n")
+
+
+def test_plan_answers_programs_in_the_published_form(looked_at):
+    done = nodeyard("plan", "-o", "json", "--kubeconfig", looked_at.kubeconfig)
+    assert done.returncode == 2, done.stderr
+    assert list(problems(json.loads((SCHEMAS / "plan.schema.json").read_text()), json.loads(done.stdout))) == []
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,11 @@ class DryPlanner:
         """The capabilities that are planned."""
         return [capability for capability, _ in self._views]
 
+    @property
+    def views(self) -> dict[str, CacheView]:
+        """The caches by capability."""
+        return {capability.name: view for capability, view in self._views}
+
     def plans(self, limit: Limit, limits: Mapping[str, Limit] = NO_LIMITS) -> list[DryPlan]:
         """Plan every key, ordered by capability and key. `limits` override `limit` for single capabilities."""
         now = self._begin()

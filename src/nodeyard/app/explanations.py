@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from nodeyard.app.operators import Operators
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
+from nodeyard.dashboard.answers import CANDIDATES, to_wire
+from nodeyard.dashboard.wire import Why
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.explain import Answer, compose
@@ -16,6 +18,7 @@ from nodeyard.plan.model import Decision, ObjectRef
 from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.dry_plan import DryPlan
+from nodeyard.watch.view import CacheView
 
 
 class BadName(ValueError):
@@ -42,6 +45,29 @@ def compose_answers(
         )
         for dry_plan, decision in explained
     ]
+
+
+def why_to_wire(
+    answers: Iterable[Answer],
+    explained: Iterable[tuple[DryPlan, Decision]],
+    views: Mapping[str, CacheView],
+    ref: ObjectRef,
+    obj: Object,
+    most: int | None = CANDIDATES,
+) -> Why:
+    """Return the composed answers in wire form, each with at most `most` candidates. `views` are by capability."""
+    conditions = conditions_of(obj)
+    found = (
+        to_wire(
+            answer,
+            dry_plan.capability,
+            views[dry_plan.capability.name],
+            conditions if _is_same(decision.object, ref) else (),
+            most,
+        )
+        for answer, (dry_plan, decision) in zip(answers, explained, strict=True)
+    )
+    return Why(object=ref, answers=tuple(found))
 
 
 def conditions_of(obj: Object) -> Sequence[Condition]:

@@ -17,10 +17,11 @@ import msgspec
 
 from nodeyard.admission.client_config import HTTPS_PORT
 from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.dashboard.wire import Why
 from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump, dump_all
 from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
-from nodeyard.plan.schema import plan_schema
+from nodeyard.plan.schema import DIALECT, plan_schema, with_kind
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
 
@@ -141,7 +142,15 @@ def chart_files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[t
 
 def schema_files() -> Iterator[tuple[str, str]]:
     """Yield path below docs/schema/ and content of every published JSON Schema."""
-    yield "plan.schema.json", msgspec.json.format(msgspec.json.encode(plan_schema()), indent=2).decode() + "\n"
+    for name, schema in (("plan", plan_schema()), ("why", why_schema())):
+        yield f"{name}.schema.json", msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+
+
+def why_schema() -> Object:
+    """Return the schema of what `nodeyard why -o json` prints."""
+    _, definitions = msgspec.json.schema_components([Why])
+    why = with_kind(definitions["Why"], "Why")
+    return {"$schema": DIALECT, **why, "$defs": {name: each for name, each in definitions.items() if name != "Why"}}
 
 
 def _keep(definition: Object) -> Object:

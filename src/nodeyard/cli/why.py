@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +15,25 @@ from nodeyard.cli.terminal import COLOR_HELP, Color, echo, find_style
 
 if TYPE_CHECKING:
     from nodeyard.client.config import Config
+    from nodeyard.dashboard.wire import Why
     from nodeyard.plan.explain import Answer
     from nodeyard.plan.model import ObjectRef
     from nodeyard.runtime.capability import Capability
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    headline: str
+    """Names the running operator."""
+    answers: list[Answer]
+    """One answer of each capability that has something to say."""
+    why: Why
+    """The same for programs and pages."""
 
 
 def why(
@@ -32,6 +50,10 @@ def why(
     ] = "",
     kubeconfig: Annotated[Path | None, typer.Option(help=KUBECONFIG_HELP, metavar="FILE")] = None,
     context: Annotated[str, typer.Option(help=CONTEXT_HELP, metavar="NAME")] = "",
+    output: Annotated[Format, typer.Option("-o", "--output", help="Output format.")] = Format.TEXT,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write the answer into this file, as one HTML page.", metavar="FILE")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Name every candidate.")] = False,
     color: Annotated[Color, typer.Option("--color", help=COLOR_HELP)] = Color.AUTO,
 ) -> None:
@@ -41,6 +63,8 @@ def why(
     first line names.
     """
     from nodeyard.cli import cluster, signals
+    from nodeyard.dashboard.answers import CANDIDATES
+    from nodeyard.dashboard.why_page import render_page
     from nodeyard.plan.explain import render_answers
     from nodeyard.process import logs
 
@@ -50,19 +74,40 @@ def why(
         raise UsageFailure(f'"{subject}" is not of the form KIND/NAME, for example node/n1')
     config = cluster.load(kubeconfig, context)
     with cluster.one_line_errors(config):
-        headline, answers = signals.run(explain(config, kind, name, namespace or config.namespace))
-    if not answers:
+        explanation = signals.run(explain(config, kind, name, namespace or config.namespace))
+    if not explanation.answers:
         raise Failure(f"no capability has anything to say about {subject}")
-    typer.echo(headline)
-    style = find_style(color, is_full=full)
-    echo(render_answers(answers, style), style)
+    if html is not None:
+        try:
+            most = None if full else CANDIDATES
+            html.write_text(render_page(explanation.why, explanation.headline, most=most), encoding="utf-8")
+        except OSError as error:
+            raise Failure(f"--html: {error.filename}: {error.strerror or error}") from None
+        typer.echo(f"wrote {html}", err=True)
+    if output is Format.JSON:
+        typer.echo(explanation.headline, err=True)
+        typer.echo(render_json(explanation.why), nl=False)
+    elif html is None:
+        typer.echo(explanation.headline)
+        style = find_style(color, is_full=full)
+        echo(render_answers(explanation.answers, style), style)
 
 
-async def explain(config: Config, kind: str, name: str, namespace: str) -> tuple[str, list[Answer]]:
-    """Return the line that names the running operator, and the answer of each capability about the object."""
+def render_json(why: Why) -> str:
+    import msgspec
+
+    from nodeyard.plan.model import API_VERSION
+
+    answer = {"apiVersion": API_VERSION, "kind": "Why", **msgspec.to_builtins(why)}
+    return msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n"
+
+
+async def explain(config: Config, kind: str, name: str, namespace: str) -> Explanation:
+    """Explain an object of the cluster."""
     from nodeyard.app.capabilities import CAPABILITIES
-    from nodeyard.app.explanations import BadName, compose_answers, find_subject
+    from nodeyard.app.explanations import BadName, compose_answers, find_subject, why_to_wire
     from nodeyard.cli import cluster
+    from nodeyard.dashboard.wire import Why
     from nodeyard.plan.brake import Limit
 
     async with cluster.connect(config) as client:
@@ -75,16 +120,19 @@ async def explain(config: Config, kind: str, name: str, namespace: str) -> tuple
         # An object that only a capability without an operator knows is explained too, as NotServed.
         unserved = [each for each in others if _knows(each, kind, ref)]
         answers: list[Answer] = []
+        why = Why(object=ref)
         for capabilities in filter(None, (run, unserved)):
             async with cluster.plan_dry(client, capabilities) as planner:
                 await planner.watch_kinds_of(ref)
-                answers = compose_answers(planner.why(ref, operators.limits()), operators, ref, obj)
+                explained = planner.why(ref, operators.limits())
+                answers = compose_answers(explained, operators, ref, obj)
+                why = why_to_wire(answers, explained, planner.views, ref, obj, most=None)
                 cluster.warn_unreachable(planner, {each.by for each in answers})
             if answers:
                 break
         if not (answers or obj):
             raise Failure(f"{kind}/{name}: {ref} does not exist")
-        return operators.describe(Limit(), [each.name for each in others]), answers
+        return Explanation(operators.describe(Limit(), [each.name for each in others]), answers, why)
 
 
 def _knows(capability: Capability, word: str, ref: ObjectRef) -> bool:

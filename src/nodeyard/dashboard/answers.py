@@ -19,7 +19,13 @@ CANDIDATES: Final = 500
 _COMMAND: Final = re.compile(r"`((?:kubectl|nodeyard) [^`]+)`")
 
 
-def to_wire(answer: Answer, capability: Capability, view: CacheView, conditions: Iterable[Condition] = ()) -> WhyAnswer:
+def to_wire(
+    answer: Answer,
+    capability: Capability,
+    view: CacheView,
+    conditions: Iterable[Condition] = (),
+    most: int | None = CANDIDATES,
+) -> WhyAnswer:
     """Return an answer as the page shows it. `conditions` are those of the decision's object."""
     decision, surface = answer.decision, capability.surface or Surface()
     sentence = answer.notes[0][1] if answer.hides_rule else decision.facts.text()
@@ -42,7 +48,7 @@ def to_wire(answer: Answer, capability: Capability, view: CacheView, conditions:
                 message=each.facts.text(),
                 failed=None if each.is_taken else each.reason,
             )
-            for each in sorted(decision.candidates, key=lambda each: not each.is_taken)[:CANDIDATES]
+            for each in sorted(decision.candidates, key=lambda each: not each.is_taken)[:most]
         ),
         total=len(decision.candidates),
         would_change=_would_change(decision, surface, view),

@@ -10,13 +10,12 @@ import msgspec
 
 from nodeyard.app.approvals import NotHeld, approve_plans
 from nodeyard.app.dashboard.whatif import run_apart, try_out
-from nodeyard.app.explanations import BadName, compose_answers, conditions_of, find_subject
+from nodeyard.app.explanations import BadName, compose_answers, find_subject, why_to_wire
 from nodeyard.app.operators import Operators
 from nodeyard.client.api import Client
 from nodeyard.client.discovery import UnknownResource
 from nodeyard.client.errors import ClientError, Forbidden
 from nodeyard.dashboard.access import Viewer
-from nodeyard.dashboard.answers import to_wire as answer_to_wire
 from nodeyard.dashboard.approval_preview import preview
 from nodeyard.dashboard.could_run import could_run_manifest, could_run_pod, parse_pod
 from nodeyard.dashboard.folding import to_wire
@@ -166,19 +165,9 @@ class Operations:
             raise Refused(404, f"{str(error).capitalize()}.", "Search for the object.") from None
         await live.watch_kinds_of(ref, viewer.visible)
         explained = await live.planner.explain(ref, viewer.visible)
-        conditions = conditions_of(obj)
-        answers = [
-            answer_to_wire(
-                answer,
-                dry_plan.capability,
-                live.views[dry_plan.capability.name][1],
-                conditions if (decision.object.kind, decision.object.name) == (ref.kind, ref.name) else (),
-            )
-            for answer, (dry_plan, decision) in zip(
-                compose_answers(explained, self.operators, ref, obj), explained, strict=True
-            )
-        ]
-        return Why(object=ref, answers=tuple(answers))
+        views = {name: view for name, (_, view) in live.views.items()}
+        answers = compose_answers(explained, self.operators, ref, obj)
+        return why_to_wire(answers, explained, views, ref, obj)
 
     async def could_run(self, viewer: Viewer, query: Query) -> CouldRun:
         asked: _Pod = query.json(_Pod)
