@@ -260,6 +260,30 @@ def test_why_answers_programs_and_writes_a_page(looked_at, tmp_path):
     assert lost.stderr.endswith("w.html: No such file or directory\n")
 
 
+def completed(*words, kubeconfig):
+    line = " ".join(["nodeyard", *map(str, words)])
+    given = {"_NODEYARD_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    done = nodeyard(KUBECONFIG=str(kubeconfig), **given)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_the_shell_completes_kinds_and_names(looked_at, tmp_path):
+    assert {"node/", "nodetemplate/", "pool/", "leaf/"} <= set(completed("why", "", kubeconfig=looked_at.kubeconfig))
+    assert completed("why", "nodet", kubeconfig=looked_at.kubeconfig) == ["nodetemplate/web"]
+    assert completed("why", "node/n", kubeconfig=looked_at.kubeconfig) == ["node/n1"]
+    assert completed("why", "node/x", kubeconfig=looked_at.kubeconfig) == []
+    chosen = completed("why", "--kubeconfig", looked_at.kubeconfig, "node/n", kubeconfig=tmp_path / "none")
+    assert chosen == ["node/n1"]
+
+
+def test_the_shell_completes_nothing_where_no_cluster_answers(tmp_path):
+    (gone := tmp_path / "gone").write_text("clusters: [{")
+    for words in (("why", "node/n"), ("approve", "6"), ("why", "unicorn/x")):
+        assert completed(*words, kubeconfig=gone) == []
+    assert completed("why", "nodet", kubeconfig=gone) == ["nodetemplate/"]
+
+
 def test_plan_answers_programs_in_the_published_form(looked_at):
     done = nodeyard("plan", "-o", "json", "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 2, done.stderr

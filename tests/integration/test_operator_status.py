@@ -1,6 +1,7 @@
 """The operator tells of itself on its Lease; `plan`, `why`, `approve` and `status` read it and go by it."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,9 +20,10 @@ PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/nodeyard-spares"
 
 
-def nodeyard(kubeconfig, *arguments):
-    command = [*PROGRAM, *arguments, "--kubeconfig", str(kubeconfig)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+def nodeyard(kubeconfig, *arguments, **environment):
+    given = {**os.environ, "KUBECONFIG": str(kubeconfig), **environment}
+    command = [*PROGRAM, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, env=given, check=False)
 
 
 def condition(spares_env, template, kind):
@@ -68,6 +70,9 @@ def test_a_held_plan_is_reported_everywhere_and_runs_when_it_is_approved(api, sp
     assert f"nodeyard approve {held.id}" in " ".join(plan.stdout.split())
     assert "3 objects held for approval" in plan.stdout
     assert "nothing to do" not in plan.stdout
+
+    words = {"_NODEYARD_COMPLETE": "complete_bash", "COMP_WORDS": "nodeyard approve ", "COMP_CWORD": "2"}
+    assert held.id in nodeyard(api.kubeconfig, **words).stdout.split()
 
     why = nodeyard(api.kubeconfig, "why", f"nt/{web}")
     assert why.returncode == 0, why.stderr

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nodeyard.cli.app import app
+from nodeyard.process.version import VERSION
 
 SNAPSHOT = Path(__file__).with_name("cli-help.txt")
 VERBS = (
@@ -48,6 +49,21 @@ def test_help_is_exactly_the_snapshot():
 def test_there_are_no_verbs_but_those_in_the_snapshot():
     listed = {line.split()[0] for line in shown(()).partition("Commands:")[2].splitlines() if line.strip()}
     assert listed == {verb[0] for verb in VERBS if verb}
+
+
+def test_the_version_is_an_option_and_a_command():
+    option, command = (CliRunner().invoke(app, [each], prog_name="nodeyard") for each in ("--version", "version"))
+    assert option.exit_code == 0
+    assert option.output == command.output
+    assert option.output.startswith(f"nodeyard {VERSION} ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_of_common_shells_is_shown(shell, monkeypatch):
+    monkeypatch.setattr("typer.completion._get_shell_name", lambda: shell)
+    result = CliRunner().invoke(app, ["--show-completion"], prog_name="nodeyard")
+    assert result.exit_code == 0
+    assert f"_NODEYARD_COMPLETE=complete_{shell}" in result.output
 
 
 def test_an_unknown_verb_is_refused():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -20,8 +21,6 @@ _usage_error.exit_code = USAGE_ERROR  # type: ignore[attr-defined]
 
 app = typer.Typer(
     name="nodeyard",
-    help="One operator for a Kubernetes node fleet: read every plan before it runs, and ask why afterwards.",
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -40,6 +39,21 @@ app.command("crds")(crds.crds)
 def version() -> None:
     """Print the version."""
     print(f"nodeyard {VERSION} (Python {platform.python_version()})")
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """One operator for a Kubernetes node fleet: read every plan before it runs, and ask why afterwards."""
 
 
 add_testbed_commands(app)

@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
+from nodeyard.cli.completion import complete_held
 from nodeyard.cli.failures import UsageFailure
 
 
 def approve(
     id: Annotated[
-        str, typer.Argument(help="Plan ID from a condition, an event or `nodeyard plan`.", metavar="ID")
+        str,
+        typer.Argument(
+            help="Plan ID from a condition, an event or `nodeyard plan`.", metavar="ID", autocompletion=complete_held
+        ),
     ] = "",
     reason: Annotated[str, typer.Option(help="Why you approve; recorded with your user name.", metavar="TEXT")] = "",
     revoke: Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
+from nodeyard.cli.completion import complete_subject
 from nodeyard.cli.failures import Failure, UsageFailure
 from nodeyard.cli.terminal import COLOR_HELP, Color, echo, find_style
 
@@ -42,6 +43,7 @@ def why(
         typer.Argument(
             help="The object, with kinds and short names as in kubectl, for example node/n1.",
             metavar="KIND[.GROUP]/NAME",
+            autocompletion=complete_subject,
         ),
     ],
     namespace: Annotated[
