@@ -13,7 +13,7 @@ DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image format clean
+.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image krew format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ builtins: setup controlplane ## derive the built-in kinds' tables from the real 
 
 image: ## build the container image of the operator (needs docker; IMAGE=registry/name:tag)
 	docker build -t $(or $(IMAGE),nodeyard:0.1.0) .
+
+krew: setup ## build the archive and the manifest of the kubectl plugin in dist/
+	$(BIN)/python tools/krew.py dist
 
 format: setup ## let ruff mend style
 	$(BIN)/ruff check --fix .
