@@ -12,6 +12,7 @@ from nodeyard.admission.configurations import VALIDATING, configuration
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import Watch
+from nodeyard.watch.view import Memos
 
 
 def registration(bundle: bytes = b"ca") -> Object:
@@ -30,6 +31,7 @@ class AffinityView:
         troubles: Mapping[str, str] | None = None,
     ) -> None:
         self.recent_kinds = tuple(recent_kinds)
+        self.memo = Memos().get
         self._served = set(served)
         self._troubles = troubles or {}
         self._watches: dict[str, Watch] = {}

@@ -25,9 +25,10 @@ LAYOUT = [
     "planning",
     "report",
     "webhook",
+    "surface",
     "controller",
 ]
-EXTRA = {"affinity": {"reviews"}, "profiles": {"reviews"}, "clustertree": {"leases"}, "spares": {"surface"}}
+EXTRA = {"affinity": {"reviews"}, "profiles": {"reviews"}, "clustertree": {"leases"}}
 MISSING = {"clustertree": {"webhook"}}
 REPORT = {"status", "events", "metrics"}
 

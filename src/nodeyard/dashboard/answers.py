@@ -76,7 +76,9 @@ def _since(reason: str, conditions: Iterable[Condition]) -> datetime | None:
 
 def _would_change(decision: Decision, surface: Surface, view: CacheView) -> tuple[Change, ...]:
     if remedies := surface.remedies(view, decision):
-        return tuple(Change(message=each.message, command=each.command) for each in remedies)
+        return tuple(
+            Change(message=each.message, command=each.command or _command_in(each.message)) for each in remedies
+        )
     texts = [each.text() for each in decision.would_change]
     return tuple(Change(message=text, command=_command_in(text)) for text in texts)
 

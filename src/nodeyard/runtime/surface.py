@@ -8,6 +8,7 @@ wire form, in camelCase.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -171,6 +172,18 @@ class Remedy(_Struct, frozen=True):
     message: str
     command: str = ""
     """A shell command to copy; empty if there is none."""
+
+
+def rungs(*rules: tuple[str, str]) -> tuple[Rung, ...]:
+    """Build a ladder from pairs of reason and title."""
+    return tuple(Rung(reason=str(reason), title=title) for reason, title in rules)
+
+
+def patch_command(plural: str, name: str, patch: Any, namespace: str = "") -> str:
+    """Return the kubectl command of a merge patch, quoted for a shell."""
+    where = ["--namespace", namespace] if namespace else []
+    body = msgspec.json.encode(patch).decode()
+    return shlex.join(["kubectl", "patch", plural, name, *where, "--type=merge", "-p", body])
 
 
 def _no_tile(_view: View, _name: str) -> Tile | None:

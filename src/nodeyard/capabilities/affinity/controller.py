@@ -39,6 +39,7 @@ from nodeyard.capabilities.affinity.report import report
 from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics
 from nodeyard.capabilities.affinity.reviews.pod_webhooks import is_webhook_registered
 from nodeyard.capabilities.affinity.snapshot import Snapshot
+from nodeyard.capabilities.affinity.surface import SURFACE
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.capabilities.affinity.watched import PlacedPod
 from nodeyard.capabilities.affinity.webhook import WEBHOOKS, confinement, policies
@@ -486,4 +487,5 @@ AFFINITY: Final = Capability(
     ),
     admission=Admission(WEBHOOKS, policies, confinement),
     dynamic=Dynamic(_declared),
+    surface=SURFACE,
 )

@@ -28,6 +28,7 @@ from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.report import report
 from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics
 from nodeyard.capabilities.clustertree.snapshot import NOTHING, Kubeconfig, TreeNode, TreeSnapshot
+from nodeyard.capabilities.clustertree.surface import SURFACE
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.watched import CLUSTER, LeafPod, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
@@ -322,4 +323,5 @@ CLUSTERTREE: Final = Capability(
     ),
     dynamic=Dynamic(_declared, aggregates_rights=False),
     background=Background((renew,), _lease_input),
+    surface=SURFACE,
 )

@@ -28,6 +28,7 @@ from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.report.metrics import PoolsMetrics
 from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, Machine, PoolsSnapshot, ServicesSnapshot
+from nodeyard.capabilities.pools.surface import SURFACE
 from nodeyard.capabilities.pools.types import (
     LatticeCluster,
     LatticeNodeClass,
@@ -385,4 +386,5 @@ POOLS: Final = Capability(
         ),
         keys=lambda _view, cluster: (names.cluster_key(cluster),),
     ),
+    surface=SURFACE,
 )

@@ -28,6 +28,7 @@ from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.report import report
 from nodeyard.capabilities.profiles.report.metrics import ProfilesMetrics
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service, StatusSnapshot
+from nodeyard.capabilities.profiles.surface import SURFACE
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
     OpenStackDataPlaneRole,
@@ -390,4 +391,5 @@ PROFILES: Final = Capability(
     explain=Explain(_keys_of, healthy=frozenset({Reason.RECONCILED, Reason.AVAILABLE})),
     admission=Admission(WEBHOOKS),
     dynamic=Dynamic(_dynamic_watches),
+    surface=SURFACE,
 )

@@ -3,27 +3,39 @@
 from datetime import timedelta
 
 import msgspec
-from tests.builders.spares import NOW, node, template
+import pytest
+from tests.builders.spares import NOW, node, owned, pod, snapshot, template
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.surface import SURFACE
 from nodeyard.capabilities.spares.types import NodeTemplateStatus
 from nodeyard.kube.objects import Condition
+from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.surface import Severity, TileState
 
 
 class View:
     """Caches of nodes and templates."""
 
-    def __init__(self, *, nodes=(), templates=()):
-        self._nodes = {each.metadata.name: each for each in nodes}
-        self._templates = templates
+    def __init__(self, *, nodes=(), templates=(), pods=()):
+        self._kept = {
+            "Node": {each.metadata.name: each for each in nodes},
+            names.KIND: {each.name: each for each in templates},
+        }
+        self._pods = pods
 
-    def get(self, _kind, name):
-        return self._nodes.get(name)
+    def get(self, kind, name):
+        return self._kept[kind].get(name)
 
-    def all(self, _kind):
-        return self._templates
+    def all(self, kind):
+        return list(self._kept[kind].values())
+
+    def is_synced(self, _kind):
+        return self._pods is not None
+
+    def indexed(self, _kind, _index, value):
+        return [each for each in self._pods if each.spec.node_name == value]
 
 
 def lacking(name, reason, *, current=0):
@@ -65,3 +77,112 @@ def test_a_template_without_any_node_is_critical():
 
 def test_a_template_that_its_user_paused_needs_nobody():
     assert list(SURFACE.attention(View(templates=[lacking("web", "Paused")]), NOW)) == []
+
+
+# releases
+
+NOTE = '{"template":"web","since":"2029-12-31T23:00:00Z"}'
+
+
+def releasing(name):
+    return owned(name, "web", annotations={names.RELEASE: NOTE}, is_cordoned=True)
+
+
+def web(**spec):
+    return template("web", 1, releasePolicy="Release", **spec)
+
+
+def test_a_release_counts_empty_nodes_and_names_the_pods_in_its_way():
+    pods = [pod("db", "n1"), pod("log", "n1", owner="DaemonSet")]
+    view = View(nodes=[releasing("n1"), releasing("n2"), owned("n3", "web")], templates=[web()], pods=pods)
+    (row,) = SURFACE.rollouts(view, NOW)
+    assert (row.kind, row.object.name, row.done, row.total) == ("Drain", "web", 1, 2)
+    assert row.since == NOW - timedelta(hours=1)
+    assert row.next == "The pods have to leave by themselves: spec.release.evictAfterSeconds is not set."
+    assert "default/db" in row.message
+    (blocker,) = row.blockers
+    assert (blocker.object.namespace, blocker.object.name, blocker.reason) == ("default", "db", "WaitingForPods")
+    assert blocker.message == "Runs on n1; it belongs to ReplicaSet owner"
+    assert blocker.ways_out[:2] == (
+        "kubectl delete pod db --namespace default",
+        """kubectl patch nodetemplates web --type=merge -p '{"spec":{"release":{"evictAfterSeconds":0}}}'""",
+    )
+
+
+def test_a_release_that_evicts_names_the_budget_that_refuses():
+    refused = "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget keep needs 1"
+    status = {
+        "conditions": [
+            {"type": "ReconcileSuccess", "status": "False", "reason": "ReconcileError", "message": refused},
+        ]
+    }
+    view = View(
+        nodes=[releasing("n1")],
+        templates=[web(release={"evictAfterSeconds": 60}, status=status)],
+        pods=[pod("db", "n1")],
+    )
+    (row,) = SURFACE.rollouts(view, NOW)
+    (blocker,) = row.blockers
+    assert row.next == "Evictions are retried within their budgets."
+    assert "The disruption budget keep needs 1" in blocker.message
+    assert blocker.ways_out[0] == "kubectl get poddisruptionbudgets --namespace default"
+
+
+def test_an_eviction_that_is_not_due_yet_has_its_time():
+    view = View(nodes=[releasing("n1")], templates=[web(release={"evictAfterSeconds": 7200})], pods=[pod("db", "n1")])
+    (row,) = SURFACE.rollouts(view, NOW)
+    assert row.next == "Pods are evicted from 2030-01-01T01:00:00Z on."
+
+
+def test_an_empty_release_is_about_to_end():
+    (row,) = SURFACE.rollouts(View(nodes=[releasing("n1")], templates=[web()]), NOW)
+    assert (row.done, row.total, row.next, row.blockers) == (1, 1, "The nodes become spare again.", ())
+
+
+def test_pods_that_are_not_known_yet_block_nothing_and_nothing_counts_as_done():
+    (row,) = SURFACE.rollouts(View(nodes=[releasing("n1")], templates=[web()], pods=None), NOW)
+    assert (row.done, row.blockers) == (0, ())
+
+
+# why
+
+
+def why(kind, name, nodes, templates, pods=()):
+    ref = ObjectRef(api_version="v1", kind=kind, name=name)
+    (decision,) = plan(snapshot(nodes, templates, pods), NOW, (ref,)).plan.decisions
+    return decision, SURFACE.remedies(View(nodes=nodes, templates=templates), decision)
+
+
+@pytest.mark.parametrize(
+    ("spec", "command"),
+    [
+        ({"paused": True}, '{"spec":{"paused":false},"metadata":{"annotations":{"nodeyard.dev/paused":null}}}'),
+        ({"dryRun": True}, '{"spec":{"dryRun":false}}'),
+        ({}, '{"spec":{"nodes":2}}'),
+    ],
+)
+def test_a_remedy_of_a_template_has_its_command(spec, command):
+    _, remedies = why(names.KIND, "web", [owned("n1", "web")], [template("web", 1, **spec)])
+    assert f"kubectl patch nodetemplates web --type=merge -p '{command}'" in [each.command for each in remedies]
+
+
+def test_a_remedy_of_a_node_has_its_command():
+    nodes = [releasing("n1"), owned("n2", "web")]
+    decision, remedies = why("Node", "n1", nodes, [web()], [pod("db", "n1")])
+    assert decision.rule == "WaitingForPods"
+    assert [each.command for each in remedies] == ["kubectl drain n1 --ignore-daemonsets --delete-emptydir-data"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spec", "rule"),
+    [
+        ([owned("n1", "web")], {}, "SufficientNodes"),
+        ([], {}, "NoSpareNodesFound"),
+        ([], {"paused": True}, "Paused"),
+        ([owned("n1", "web"), owned("n2", "web")], {}, "SurplusRetained"),
+    ],
+)
+def test_the_rule_of_a_template_is_a_rung_of_its_ladder(nodes, spec, rule):
+    decision, _ = why(names.KIND, "web", nodes, [template("web", 1, **spec)])
+    assert decision.rule == rule
+    assert rule in [each.reason for each in SURFACE.ladders[names.KIND]]

@@ -25,7 +25,7 @@ def collect_class(view: View, name: str) -> ClassSnapshot | None:
     if affinity_class is None:
         return None
     nodes = (node.metadata for node in view.all(watched.NODE_METADATA.kind))
-    named, unnamed = _violators(view, affinity_class)
+    named, unnamed = find_violators(view, affinity_class)
     return ClassSnapshot(
         affinity_class=affinity_class,
         zones=count_by_zone(compiled(affinity_class), nodes),
@@ -36,7 +36,7 @@ def collect_class(view: View, name: str) -> ClassSnapshot | None:
     )
 
 
-def _violators(view: View, affinity_class: AffinityClass) -> tuple[Sequence[str], int]:
+def find_violators(view: View, affinity_class: AffinityClass) -> tuple[Sequence[str], int]:
     """Return the violators by name, and the number of further ones.
 
     Only one pod of each shape is checked. If the nodeSelector of a DaemonSet's template is not inside the class, each

@@ -28,7 +28,7 @@ CATCH_UP: Final = timedelta(seconds=10)
 def is_silent(leaf: Leaf, name: str, mirror: TreeNode | None, now: datetime) -> bool:
     """Return True if the leaf node has stopped reporting, or does not exist. `mirror` is its node in the root."""
     if not (leaf.is_connected and leaf.is_synced):
-        return _was_silent(mirror)
+        return was_silent(mirror)
     node = leaf.nodes.get(name)
     ready = None if node is None else node.condition(READY)
     if ready is None or ready.status == UNKNOWN:
@@ -36,7 +36,7 @@ def is_silent(leaf: Leaf, name: str, mirror: TreeNode | None, now: datetime) -> 
     expiry = expires_at(leaf, name)
     if expiry is None or expiry > now:
         return False
-    return _is_caught_up(leaf, now) or _was_silent(mirror)
+    return _is_caught_up(leaf, now) or was_silent(mirror)
 
 
 def next_check_at(leaf: Leaf, name: str, now: datetime) -> datetime | None:
@@ -83,6 +83,7 @@ def _caught_up_at(leaf: Leaf) -> datetime | None:
     return None if leaf.connected_at is None else leaf.connected_at + CATCH_UP
 
 
-def _was_silent(mirror: TreeNode | None) -> bool:
+def was_silent(mirror: TreeNode | None) -> bool:
+    """Return True if the node in the root says that its leaf node is silent or gone."""
     ready = None if mirror is None else mirror.condition(READY)
     return ready is not None and ready.reason in (Reason.LEAF_NODE_SILENT, Reason.LEAF_NODE_GONE)

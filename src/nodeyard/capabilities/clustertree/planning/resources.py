@@ -50,8 +50,29 @@ class Free:
     """Pods on counted nodes, as `namespace/name`, with an invalid request; each counts as one pod without requests."""
 
 
+@dataclass(frozen=True)
+class Balance:
+    """Where the amount of a resource went, in billionths."""
+
+    base: int
+    taken: int
+    reserved: int
+    free: int
+
+
 def free(nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: ResourceOptions) -> Free:
     """Linear in the number of leaf nodes, independent of the number of pods."""
+    return _total(nodes, used, options).result(options)
+
+
+def balances(
+    nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: ResourceOptions
+) -> Mapping[str, Balance]:
+    """Return the balance of each resource, by the same rules as `free`."""
+    return _total(nodes, used, options).balances(options)
+
+
+def _total(nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: ResourceOptions) -> _Total:
     total = _Total()
     for node in nodes:
         total.keys |= node.status.allocatable.keys()
@@ -60,7 +81,7 @@ def free(nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: Resou
             total.count(availability.allocatable(node), used(node.name), options)
         elif reason is Reason.UNREADABLE:
             total.unreadable[node.name] = availability.fault(node)
-    return total.result(options)
+    return total
 
 
 def changes(shown: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
@@ -118,10 +139,20 @@ class _Total:
             unreadable_pods=tuple(sorted(self.unreadable_pods)),
         )
 
+    def balances(self, options: ResourceOptions) -> Mapping[str, Balance]:
+        percent = options.reserve_percent
+        return {
+            name: Balance(
+                self.base.get(name, 0), self.taken.get(name, 0), self._reserve(name, percent), self._left(name, percent)
+            )
+            for name in sorted(self.keys)
+        }
+
     def _left(self, name: str, reserve_percent: int = 0) -> int:
-        base = self.base.get(name, 0)
-        reserve = -(-base * reserve_percent // 100)
-        return max(0, base - self.taken.get(name, 0) - reserve)
+        return max(0, self.base.get(name, 0) - self.taken.get(name, 0) - self._reserve(name, reserve_percent))
+
+    def _reserve(self, name: str, percent: int) -> int:
+        return -(-self.base.get(name, 0) * percent // 100)
 
 
 def _taken(usage: Usage, counting: Counting) -> Amounts:

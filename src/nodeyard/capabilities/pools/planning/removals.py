@@ -177,7 +177,7 @@ def drain(builder: PlanBuilder, pool: RemovedPool, started: datetime) -> Message
         _cordon(builder, pool, node)
     if pool.workload.pods is None:
         return PodsUnknown(pool=pool.pool)
-    waiting = tuple(_waiting_pods(pool, builder.now))
+    waiting = tuple(waiting_pods(pool, builder.now))
     if not uncordoned:
         _evict(builder, pool, waiting)
     if waiting or uncordoned:
@@ -189,7 +189,7 @@ def drain(builder: PlanBuilder, pool: RemovedPool, started: datetime) -> Message
     return None
 
 
-def _waiting_pods(pool: RemovedPool, now: datetime) -> Iterator[WaitingPod]:
+def waiting_pods(pool: RemovedPool, now: datetime) -> Iterator[WaitingPod]:
     """Yield the pods that block the drain, sorted by node and name."""
     found, daemon_sets = pool.workload.pods or {}, pool.workload.daemon_sets
     for node in pool.nodes:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 import msgspec
@@ -106,9 +106,13 @@ def _advance(builder: PlanBuilder, snapshot: SparesSnapshot, template: Resolved,
     return None
 
 
-def _blocking_pods(builder: PlanBuilder, node: Node, pods: Iterable[Pod]) -> list[Pod]:
+def blocking_pods(node: Node, pods: Iterable[Pod], now: datetime) -> list[Pod]:
     """Return the pods that must leave first. Pods overdue for deletion on an unreachable node do not block."""
-    blocking = [pod for pod in pods if handling(pod, node, None, builder.now) is not Handling.LEAVE]
+    return [pod for pod in pods if handling(pod, node, None, now) is not Handling.LEAVE]
+
+
+def _blocking_pods(builder: PlanBuilder, node: Node, pods: Iterable[Pod]) -> list[Pod]:
+    blocking = blocking_pods(node, pods, builder.now)
     for pod in blocking:
         if (given_up := given_up_at(pod, node)) is not None:
             builder.wake(given_up + OVERDUE)
