@@ -3,7 +3,8 @@
 informers ──▶ Live ──▶ Feed, History
                ├─ TileBoard     every 250 ms, the marked nodes
                ├─ surfaces      every second, the capabilities whose caches changed
-               └─ LivePlanner   every second, the marked keys
+               ├─ LivePlanner   every second, the marked keys
+               └─ Recorder      every second, what has happened
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from nodeyard.client.resources import of_kind
+from nodeyard.client.resources import EVENTS, of_kind
 from nodeyard.dashboard.feed import ATTENTION, PLACES, Feed, Visible
 from nodeyard.dashboard.history import History
 from nodeyard.dashboard.planner import LivePlanner
+from nodeyard.dashboard.recorder import Event, Recorder, write_of
 from nodeyard.dashboard.tiles import NODE_WATCH, TileBoard
 from nodeyard.kube.conditions import TRUE
+from nodeyard.kube.names import GROUP
 from nodeyard.plan.model import ObjectRef
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.aio import first_of
@@ -39,6 +42,8 @@ from nodeyard.watch.view import CacheView
 TILE_SECONDS: Final = 0.25
 TILES_AT_ONCE: Final = 500
 SURFACE_SECONDS: Final = 1.0
+RECORDER_SECONDS: Final = 1.0
+RECORDED_AT_ONCE: Final = 500
 AGEING_SECONDS: Final = 15.0
 """Some of what capabilities say changes with time alone, such as the age of a lease."""
 SYNC_SECONDS: Final = 5.0
@@ -63,6 +68,7 @@ class Live:
         self._watches = watches
         self.feed = Feed(clock)
         self.history = History(self.feed.now)
+        self.recorder = Recorder(clock, [each.name for each in capabilities])
         self.nodes = watches.register((NODE_WATCH,))
         self.views: dict[str, tuple[Capability, CacheView]] = {}
         self.on_view_change: dict[str, Callable[[], None]] = {}
@@ -77,7 +83,7 @@ class Live:
         self.feed.rows = self.board.rows
         self.planner = LivePlanner(self.views, self.feed, clock, is_led=is_led, executor=executor)
         for capability, view in self.views.values():
-            self._follow_refusals(capability, view)
+            self._follow_roots(capability, view)
 
     def _register(self, watches: InformerFactory, capability: Capability) -> CacheView:
         name = capability.name
@@ -127,6 +133,7 @@ class Live:
             tasks.create_task(self.planner.run(), name="dashboard plans")
             tasks.create_task(self._follow_tiles(), name="dashboard tiles")
             tasks.create_task(self._follow_surfaces(), name="dashboard surfaces")
+            tasks.create_task(self._follow_recorder(), name="dashboard recorder")
 
     def close(self) -> None:
         self.planner.close()
@@ -190,17 +197,44 @@ class Live:
             with _logged(name, section):
                 self.feed.publish(section, name, list(read(view, now)))
         with _logged(name, PLACES):
-            self.feed.publish(PLACES, name, surface.places(view, now))
+            places = surface.places(view, now)
+            self.recorder.observe_places(name, places)
+            self.feed.publish(PLACES, name, places)
 
-    # refusals
+    # the recorder
 
-    def _follow_refusals(self, capability: Capability, view: CacheView) -> None:
-        """Follow the condition Blocked of the root objects, in constant time per change."""
+    def observe_events(self) -> None:
+        """Record the Events of operators elsewhere, whose passes this process does not see."""
+        for name in self.views:
+            watch = Watch(EVENTS.decoded_as(Event), field_selector=f"reportingController={GROUP}/{name}")
+            view = self._watches.register((watch,))
+
+            def on_change(change: Change[Event], name: str = name) -> None:
+                if change.new is not None:
+                    self.recorder.record_event(write_of(change.new, name, self.feed.now))
+
+            view.listen(full_name(watch.resource), on_change)
+
+    async def _follow_recorder(self) -> None:
+        while True:
+            await self._clock.sleep(RECORDER_SECONDS)
+            is_left = True
+            while is_left:
+                is_left = self.recorder.drain(RECORDED_AT_ONCE)
+                await asyncio.sleep(0)
+            if entries := self.recorder.entries():
+                self.feed.publish_entries(entries)
+
+    # root objects
+
+    def _follow_roots(self, capability: Capability, view: CacheView) -> None:
+        """Follow the condition Blocked and the approvals of the root objects, in constant time per change."""
         found = self._refused[capability.name] = {}
         for kind in capability.kinds:
             name = full_name(kind.resource)
 
             def on_change(change: Change[Any], kind: Any = kind.resource) -> None:
+                self.recorder.observe_approvals(capability.name, change.old, change.new)
                 at = (kind.kind, *change.key)
                 refusal = None if change.new is None else _refusal(change.new, kind.api_version, kind.kind)
                 if refusal is not None:

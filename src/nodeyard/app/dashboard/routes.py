@@ -20,6 +20,7 @@ from nodeyard.dashboard.approval_preview import preview
 from nodeyard.dashboard.could_run import could_run_manifest, could_run_pod, parse_pod
 from nodeyard.dashboard.folding import to_wire
 from nodeyard.dashboard.live import Live
+from nodeyard.dashboard.recorder import SECONDS
 from nodeyard.dashboard.search import list_objects, search
 from nodeyard.dashboard.server import Query, Route
 from nodeyard.dashboard.wire import ApprovalPreview, CouldRun, Found, Refused, WhatIf, Why
@@ -59,6 +60,8 @@ class Operations:
 
     def routes(self) -> Iterator[Route]:
         yield Route("GET", "history", self.history)
+        yield Route("GET", "recorder", self.recorder)
+        yield Route("GET", "recorder/writes", self.recorded_writes)
         yield Route("GET", "plans/actions", self.actions)
         yield Route("GET", "approval", self.approval)
         yield Route("POST", "approve", self.approve)
@@ -69,6 +72,17 @@ class Operations:
 
     async def history(self, _viewer: Viewer, _query: Query) -> dict[str, Any]:
         return self._live.history.read(self._live.feed.now)
+
+    async def recorder(self, viewer: Viewer, query: Query) -> dict[str, Any]:
+        now = self._live.feed.now
+        start, end = query.time("from", now - SECONDS), query.time("to", now)
+        return self._live.recorder.read(start, end, viewer.visible)
+
+    async def recorded_writes(self, viewer: Viewer, query: Query) -> dict[str, Any]:
+        capability, now = query.get("capability"), self._live.feed.now
+        self._require_visible(viewer, capability)
+        start, end = query.time("from", now - SECONDS), query.time("to", now)
+        return self._live.recorder.writes(capability, start, end, query.number("offset", 0, 10**9))
 
     # plans
 

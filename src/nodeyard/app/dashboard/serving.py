@@ -79,6 +79,7 @@ async def serving_local(config: Config, capabilities: Sequence[Capability], bind
     client = Client(HttpTransport(config))
     watches = InformerFactory(client, clock, Random())
     live = Live(watches, capabilities, clock)
+    live.observe_events()
     # Planners may need both; asked for beforehand, they are known with the first plan.
     watches.server_info.ask_uid()
     watches.server_info.ask_versions()
@@ -125,6 +126,7 @@ async def serving_beside(
         view.elsewhere = controllers[name].view.elsewhere
         view.findings = controllers[name].view.findings
     manager.pass_observers.append(live.planner.observe)
+    manager.pass_observers.append(live.recorder.record)
 
     async def check(token: str) -> Viewer:
         return await token_viewer(config, token, capabilities)
@@ -239,6 +241,7 @@ def _publish_operators(live: Live, operators: Operators, names: Sequence[str]) -
         process = running or gone
         described = [] if process is None else [_describe(process, is_gone=running is None)]
         live.feed.publish("operators", name, described)
+        live.recorder.observe_holder(name, "" if running is None else running.holder)
         live.feed.publish(ATTENTION, name, [] if gone is None else [_gone(gone)], by="operators")
 
 
