@@ -25,7 +25,8 @@ NODES: Final = "nodes"
 PLACES: Final = "places"
 RECORDER: Final = "recorder"
 ATTENTION: Final = "attention"
-LISTS: Final = (ATTENTION, "plans", "rollouts", "operators")
+ROLLOUTS: Final = "rollouts"
+LISTS: Final = (ATTENTION, "plans", ROLLOUTS, "operators")
 
 _Source: TypeAlias = tuple[str, str]
 """The capability, and who says something of it."""

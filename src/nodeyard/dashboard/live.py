@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from nodeyard.client.resources import EVENTS, of_kind
-from nodeyard.dashboard.feed import ATTENTION, PLACES, Feed, Visible
+from nodeyard.dashboard.feed import ATTENTION, PLACES, ROLLOUTS, Feed, Visible
 from nodeyard.dashboard.history import History
 from nodeyard.dashboard.planner import LivePlanner
 from nodeyard.dashboard.recorder import Event, Recorder, write_of
@@ -193,9 +193,10 @@ class Live:
 
     def _publish_surface(self, name: str, surface: Surface, view: CacheView) -> None:
         now = self._clock.now()
-        for section, read in ((ATTENTION, surface.attention), ("rollouts", surface.rollouts)):
-            with _logged(name, section):
-                self.feed.publish(section, name, list(read(view, now)))
+        with _logged(name, ATTENTION):
+            self.feed.publish(ATTENTION, name, list(surface.attention(view, now)))
+        with _logged(name, ROLLOUTS):
+            self.feed.publish(ROLLOUTS, name, [self.recorder.explain(each) for each in surface.rollouts(view, now)])
         with _logged(name, PLACES):
             places = surface.places(view, now)
             self.recorder.observe_places(name, places)

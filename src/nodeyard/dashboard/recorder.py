@@ -23,13 +23,13 @@ from nodeyard.dashboard.feed import Visible
 from nodeyard.dashboard.wire import Struct, encode
 from nodeyard.kube.names import APPROVALS
 from nodeyard.kube.timestamps import parse_rfc3339_or_none
-from nodeyard.plan.model import FieldChange, ObjectRef
+from nodeyard.plan.model import FieldChange, ObjectRef, Verb
 from nodeyard.process.clock import Clock
 from nodeyard.runtime.annotations import annotations_of
 from nodeyard.runtime.capability import Key
 from nodeyard.runtime.reconcile.passes import PassEvent
 from nodeyard.runtime.reconcile.result import Ending
-from nodeyard.runtime.surface import Places
+from nodeyard.runtime.surface import Blocker, Places, Rollout
 
 SECONDS: Final = 24 * 3600.0
 STEP: Final = 60
@@ -47,6 +47,11 @@ LANE_BYTES: Final = 8 << 20
 PENDING: Final = 20_000
 """Bound of what is not drained yet; the oldest is lost first."""
 PAGE: Final = 50
+REFUSALS: Final = 1000
+"""Refused evictions that are remembered."""
+REFUSAL_SECONDS: Final = 3600.0
+BUDGET: Final = "disruption budget"
+"""In the API server's answer to an eviction that a PodDisruptionBudget does not allow."""
 _MESSAGE: Final = 1000
 _LINES: Final = 40
 _WARNING: Final = "Warning"
@@ -178,6 +183,7 @@ class _Approval(msgspec.Struct, frozen=True):
 
 
 _Pending = tuple[float, PassEvent | RecordedWrite]
+_Subject = tuple[str, str, str]
 
 
 class Recorder:
@@ -189,6 +195,8 @@ class Recorder:
         self._results: deque[tuple[float, PassEvent, ActionResult]] = deque()
         """Of the outcome that is being recorded."""
         self._held: dict[tuple[str, Key], str] = {}
+        self._refused: dict[_Subject, tuple[float, str]] = {}
+        """Evictions that a PodDisruptionBudget refused, the latest last, by pod or by what an Event is about."""
         self._holders: dict[str, str] = {}
         self._contacts: dict[tuple[str, str], str] = {}
         self._changed: set[str] = set()
@@ -317,6 +325,17 @@ class Recorder:
         bucket.errors += is_error
         lane.keep(write)
         self._changed.add(write.capability)
+        self._follow_eviction(write)
+
+    def _follow_eviction(self, write: RecordedWrite) -> None:
+        subject = _subject(write.object)
+        if BUDGET in write.message:
+            self._refused.pop(subject, None)
+            self._refused[subject] = write.t, write.message[:_MESSAGE]
+            if len(self._refused) > REFUSALS:
+                del self._refused[next(iter(self._refused))]
+        elif write.verb == Verb.EVICT.value:
+            self._refused.pop(subject, None)
 
     def entries(self) -> Mapping[str, list[Entry]]:
         """Return the present minute of the capabilities that changed since the last call."""
@@ -330,6 +349,22 @@ class Recorder:
         }
 
     # reading
+
+    def explain(self, rollout: Rollout) -> Rollout:
+        """Return a rollout whose pods in the way say which PodDisruptionBudget refused their last eviction."""
+        blockers = tuple(self._explain_blocker(each, rollout.object) for each in rollout.blockers)
+        return rollout if blockers == rollout.blockers else msgspec.structs.replace(rollout, blockers=blockers)
+
+    def _explain_blocker(self, blocker: Blocker, of: ObjectRef) -> Blocker:
+        pod = blocker.object
+        t, refusal = self._refused.get(_subject(pod)) or self._refused.get(_subject(of)) or (0.0, "")
+        if pod.kind != "Pod" or BUDGET in blocker.message or t < self._now - REFUSAL_SECONDS:
+            return blocker
+        return msgspec.structs.replace(
+            blocker,
+            message=f"{blocker.message}; the last eviction was refused: {refusal}",
+            ways_out=(f"kubectl get poddisruptionbudgets --namespace {pod.namespace}", *blocker.ways_out),
+        )
 
     def read(self, start: float, end: float, visible: Visible) -> dict[str, Any]:
         """Return the lanes in a span, in steps of whole minutes, at most `POINTS` of them."""
@@ -375,6 +410,10 @@ def _approvals(root: Any) -> list[_Approval]:
         return msgspec.json.decode(annotations_of(root).get(APPROVALS, "[]"), type=list[_Approval])
     except msgspec.MsgspecError:
         return []
+
+
+def _subject(ref: ObjectRef) -> _Subject:
+    return ref.kind, ref.namespace, ref.name
 
 
 def _host(identity: str) -> str:

@@ -17,7 +17,7 @@ from nodeyard.plan.message import Message
 from nodeyard.plan.model import Action, FieldChange, ObjectRef, Plan, Verb
 from nodeyard.runtime.reconcile.passes import PassEvent
 from nodeyard.runtime.reconcile.result import Ending
-from nodeyard.runtime.surface import Contact, Leaf, Places
+from nodeyard.runtime.surface import Blocker, Contact, Leaf, Places, Rollout
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 T = START.timestamp()
@@ -262,3 +262,64 @@ def test_only_changed_lanes_are_entries_of_the_feed(recorder):
     (entry,) = recorder.entries()["spares"]
     assert (entry.capability, entry.passes) == ("spares", 1)
     assert recorder.entries() == {}
+
+
+REFUSED = "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget keep needs 1"
+
+
+def evicted(name, result=Result.FAILED, message=REFUSED):
+    ref = ObjectRef(api_version="v1", kind="Pod", namespace="default", name=name)
+    each = Action(id=name, verb=Verb.EVICT, object=ref, reason="Evicted", facts=Said())
+    return applied(each, result=result, message=message)
+
+
+def drain(*pods):
+    blockers = (
+        Blocker(
+            object=ObjectRef(api_version="v1", kind="Pod", namespace="default", name=name),
+            reason="WaitingForPods",
+            message="Runs on n1",
+            ways_out=("wait",),
+        )
+        for name in pods
+    )
+    of = ObjectRef(api_version="v1", kind="NodeTemplate", name="web")
+    row = Rollout(capability="spares", kind="Drain", object=of, done=0, total=1, state="x", blockers=tuple(blockers))
+    return row
+
+
+def test_a_pod_in_the_way_names_the_budget_that_refused_its_eviction(recorder):
+    recorder.record(evicted("db"))
+    recorder.drain(10)
+    db, other = recorder.explain(drain("db", "other")).blockers
+    assert db.message == f"Runs on n1; the last eviction was refused: {REFUSED}"
+    assert db.ways_out == ("kubectl get poddisruptionbudgets --namespace default", "wait")
+    assert other.message == "Runs on n1"
+
+
+def test_a_refusal_is_forgotten_with_the_next_eviction_and_with_time(recorder, clock):
+    recorder.record(evicted("db"))
+    recorder.record(evicted("old"))
+    recorder.record(evicted("db", Result.DONE, ""))
+    recorder.drain(10)
+    assert recorder.explain(drain("db")) == drain("db")
+    assert recorder.explain(drain("old")) != drain("old")
+    clock.later(recording.REFUSAL_SECONDS + 1)
+    assert recorder.explain(drain("old")) == drain("old")
+
+
+def test_an_event_about_a_template_tells_of_its_pods(recorder):
+    about = {"apiVersion": "v1", "kind": "NodeTemplate", "name": "web"}
+    event = Event(regarding=about, event_time="2029-12-31T23:59:00Z", type="Warning", reason="EvictedFailed")
+    recorder.record_event(write_of(msgspec.structs.replace(event, note=f"n1: {REFUSED}"), "spares", T))
+    recorder.drain(10)
+    (blocker,) = recorder.explain(drain("db")).blockers
+    assert blocker.message.endswith(f"refused: n1: {REFUSED}")
+
+
+def test_refusals_are_bounded(recorder):
+    for number in range(recording.REFUSALS + 5):
+        recorder.record(evicted(f"p{number}"))
+    recorder.drain(10_000)
+    assert len(recorder._refused) == recording.REFUSALS
+    assert recorder.explain(drain("p0")) == drain("p0")

@@ -14,10 +14,9 @@ from nodeyard.capabilities.spares.planning.node_patch import ReleaseNote, releas
 from nodeyard.capabilities.spares.planning.releases import DEFAULT_TAINT, blocking_pods, release_message
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.reasons import Reason
-from nodeyard.capabilities.spares.report.status import SUCCESS, SUFFICIENT
+from nodeyard.capabilities.spares.report.status import SUFFICIENT
 from nodeyard.capabilities.spares.snapshot import is_spare, template_of
 from nodeyard.capabilities.spares.types import NodeTemplate
-from nodeyard.kube.conditions import find
 from nodeyard.kube.drain import is_workload
 from nodeyard.kube.names import PAUSED
 from nodeyard.kube.objects import Node, Pod
@@ -40,8 +39,6 @@ from nodeyard.runtime.surface import (
 
 _CHOSEN: Final = frozenset({Reason.PAUSED.value, Reason.DRY_RUN.value})
 """Why a template lacks nodes because its user wants it so."""
-_BUDGET: Final = "disruption budget"
-"""In the API server's answer to an eviction that a PodDisruptionBudget does not allow."""
 
 
 def tile(view: View, name: str) -> Tile | None:
@@ -130,15 +127,9 @@ def _workload(view: View, node: str) -> list[Pod]:
 
 
 def _blocker(template: NodeTemplate, node: Node, note: ReleaseNote, pod: Pod) -> Blocker:
-    """Describe a pod with its owner, and the last refusal of an eviction, which names the PodDisruptionBudget."""
     metadata, owner = pod.metadata, pod.metadata.controller
     held_by = "no controller recreates it" if owner is None else f"it belongs to {owner.kind} {owner.name}"
-    success = find(template.status.conditions, SUCCESS)
-    error = "" if success is None or success.status != "False" else success.message
-    is_refused = _BUDGET in error and metadata.deletion_timestamp is None
-    refusal = f"; the last eviction was refused: {error}" if is_refused else ""
-    ways = [f"kubectl get poddisruptionbudgets --namespace {metadata.namespace}"] if is_refused else []
-    ways.append(f"kubectl delete pod {metadata.name} --namespace {metadata.namespace}")
+    ways = [f"kubectl delete pod {metadata.name} --namespace {metadata.namespace}"]
     if template.spec.release.evict_after_seconds is None:
         patch = {"spec": {"release": {"evictAfterSeconds": 0}}}
         ways.append(patch_command(names.PLURAL, template.name, patch))
@@ -147,7 +138,7 @@ def _blocker(template: NodeTemplate, node: Node, note: ReleaseNote, pod: Pod) ->
             api_version="v1", kind="Pod", namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
         ),
         reason=Reason.WAITING.value,
-        message=f"Runs on {node.metadata.name}; {held_by}{refusal}",
+        message=f"Runs on {node.metadata.name}; {held_by}",
         since=metadata.deletion_timestamp or note.since,
         ways_out=(*ways, f"Raise spec.nodes of {template.name} to keep the node."),
     )
