@@ -12,7 +12,7 @@ from nodeyard.client.api import Client
 from nodeyard.client.config import Config, Credentials
 from nodeyard.client.errors import ClientError, Unauthorized
 from nodeyard.client.http_transport import HttpTransport
-from nodeyard.client.resources import NODES, Resource, untyped
+from nodeyard.client.resources import EVENTS, NODES, Resource, untyped
 from nodeyard.dashboard.access import Viewer
 from nodeyard.dashboard.wire import Refused
 from nodeyard.runtime.capability import Capability
@@ -59,6 +59,14 @@ async def _may_see(client: Client, capability: Capability) -> bool:
     shown = {str(each): each for each in (*(kind.resource for kind in capability.kinds), *watched)}
     found = await asyncio.gather(*(_may(client, "list", each) for each in shown.values() if each.kind not in _UNSHOWN))
     return all(found)
+
+
+async def may_list_events(client: Client) -> bool:
+    """Return whether the recorder may read what operators report; without it, the page shows less."""
+    try:
+        return await _may(client, "list", EVENTS)
+    except ClientError:
+        return False
 
 
 async def _may_approve(client: Client, capabilities: Sequence[Capability]) -> bool:

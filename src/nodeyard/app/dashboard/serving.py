@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from cryptography import x509
 
-from nodeyard.app.dashboard.rights import local_viewer, token_viewer
+from nodeyard.app.dashboard.rights import local_viewer, may_list_events, token_viewer
 from nodeyard.app.dashboard.routes import Operations
 from nodeyard.app.operators import OperatorProcess, Operators, find_operators
 from nodeyard.client.api import Client
@@ -79,7 +79,6 @@ async def serving_local(config: Config, capabilities: Sequence[Capability], bind
     client = Client(HttpTransport(config))
     watches = InformerFactory(client, clock, Random())
     live = Live(watches, capabilities, clock)
-    live.observe_events()
     # Planners may need both; asked for beforehand, they are known with the first plan.
     watches.server_info.ask_uid()
     watches.server_info.ask_versions()
@@ -87,6 +86,8 @@ async def serving_local(config: Config, capabilities: Sequence[Capability], bind
     tasks: list[asyncio.Task[None]] = []
     try:
         viewer = await local_viewer(client, config, capabilities)
+        if await may_list_events(client):
+            live.observe_events()
         access = Access(host_names(bind.host), local=(token, viewer))
         operations = Operations(live, client, clock)
         server = DashboardServer(live.feed, access, await describe_cluster(client, config), operations.routes())
