@@ -25,17 +25,23 @@ from the code (`NODEYARD_RENEW=1 pytest tests/surface`).
 """
 
 
-async def page():
+async def exported():
+    """All metrics of the operator."""
     metrics = Metrics()
+    metrics.expose_process()
     request_observer(metrics)
     Manager(None, (), Settings(identity="x"), metrics=metrics, clock=VirtualClock())
     AdmissionMetrics(metrics)
     for capability in CAPABILITIES:
         if capability.metrics is not None:
             capability.metrics(metrics)
+    return list(metrics.described())
+
+
+async def page():
     rows = [
         f"| `{each.name}` | {each.type} | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |\n"
-        for each in metrics.described()
+        for each in await exported()
     ]
     return HEAD + "".join(rows)
 

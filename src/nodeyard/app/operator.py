@@ -95,6 +95,7 @@ def identity() -> str:
 async def operating(operation: Operation) -> AsyncIterator[Running]:
     """Run an operator. On exit it finishes writes in flight and releases its Leases."""
     metrics = Metrics()
+    metrics.expose_process()
     connections = _Connections(operation.config, request_observer(metrics))
     lease_seconds = operation.settings.lease.deadline
     elections = ThreadElections(lambda: connections.connect(timeout=lease_seconds))

@@ -7,14 +7,17 @@ labels once, where their values are known, not on each increment.
 from __future__ import annotations
 
 import asyncio
+import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+
+from nodeyard.process.version import VERSION
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 # Buckets from a cached read to a write that waits for a webhook.
@@ -60,6 +63,15 @@ class Metrics:
     ) -> Histogram:
         self._describe(Described(name, "histogram", help, tuple(labels)))
         return Histogram(name, help, labels, buckets=buckets, registry=self.registry)
+
+    def expose_process(self) -> None:
+        """Expose the version, and the metrics of the process that clients of Prometheus have in common."""
+        build = self.gauge("nodeyard_build_info", "1, with the versions of Nodeyard and Python.", ("version", "python"))
+        build.labels(VERSION, platform.python_version()).set(1)
+        for family in ProcessCollector(registry=self.registry).collect():
+            kind: Literal["counter", "gauge"] = "counter" if family.type == "counter" else "gauge"
+            name = f"{family.name}_total" if kind == "counter" else family.name
+            self._describe(Described(name, kind, family.documentation, ()), is_foreign=True)
 
     def described(self) -> Iterator[Described]:
         """Return all metrics, by name."""

@@ -3,6 +3,7 @@
 import pytest
 
 from nodeyard.process.metrics import Described, Metrics
+from nodeyard.process.version import VERSION
 
 
 async def test_what_was_counted_is_rendered():
@@ -32,6 +33,15 @@ def test_metrics_describe_themselves_by_name():
         Described("nodeyard_a_total", "counter", "A.", ()),
         Described("nodeyard_plan_seconds", "histogram", "How long.", ("capability",)),
     ]
+
+
+async def test_a_process_shows_its_version_and_what_it_uses():
+    metrics = Metrics()
+    metrics.expose_process()
+    text = (await metrics.render()).decode()
+    assert f'version="{VERSION}"' in text
+    assert "process_resident_memory_bytes " in text
+    assert "process_cpu_seconds_total" in {each.name for each in metrics.described()}
 
 
 def test_a_name_without_our_prefix_is_refused():
