@@ -83,8 +83,8 @@ builtins: setup controlplane ## derive the built-in kinds' tables from the real 
 	$(BIN)/python -m nodeyard.testing.generate_type_table
 	$(BIN)/python -m nodeyard.testing.generate_protobuf_table
 
-image: ## build the container image of the operator (needs docker; IMAGE=registry/name:tag)
-	docker build -t $(or $(IMAGE),nodeyard:0.1.0) .
+image: setup ## build the container image of the operator into dist/, without docker
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tools.image $(IMAGE)
 
 krew: setup ## build the archive and the manifest of the kubectl plugin in dist/
 	$(BIN)/python tools/krew.py dist
