@@ -310,6 +310,30 @@ def test_without_webhooks_and_metrics_nothing_is_listened_for(operated):
     assert one(objects, "NetworkPolicy")["spec"]["ingress"] == [{"ports": [{"port": "health"}]}]
 
 
+MONITORING = {
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "prometheusRule": {"enabled": True},
+}
+
+
+def test_prometheus_is_told_where_metrics_are_and_what_to_alert_on():
+    objects = installed(metrics=MONITORING)
+
+    monitor, rule = one(objects, "ServiceMonitor"), one(objects, "PrometheusRule")
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    service = one(objects, "Service", "nodeyard-metrics")
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    alerts = OPERATOR / "monitoring" / "alerts.yaml"
+    assert rule["spec"] == read(alerts.read_text())
+
+
+@pytest.mark.parametrize("metrics", [{}, {**MONITORING, "enabled": False}], ids=["by default", "without metrics"])
+def test_nothing_of_the_prometheus_operator_is_needed(metrics):
+    assert not {"ServiceMonitor", "PrometheusRule", "ConfigMap"} & {each["kind"] for each in installed(metrics=metrics)}
+
+
 @pytest.mark.parametrize(
     ("image", "reference"),
     [
