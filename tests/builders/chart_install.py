@@ -28,6 +28,9 @@ EVERYTHING: dict[str, Any] = {
     "imagePullSecrets": [{"name": "registry"}],
     "observe": True,
     "takeOver": True,
+    "extraArgs": ["--install-crds"],
+    "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy.example.com:3128"}],
+    "labels": {"department": "fleet"},
     "affinity": {"ownerKinds": [CNPG]},
     "profiles": {"serviceKinds": [STORAGE]},
     "namespaceGrants": {"profiles": {"configuration": ["default"], "secrets": ["default"]}},
@@ -65,8 +68,8 @@ def one(objects: list[Object], kind: str, name: str = "") -> Object:
     return found
 
 
-def container(objects: list[Object]) -> Object:
-    (found,) = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+def container(objects: list[Object], deployment: str = "") -> Object:
+    (found,) = one(objects, "Deployment", deployment)["spec"]["template"]["spec"]["containers"]
     return dict(found)
 
 

@@ -1,5 +1,6 @@
 """The operator's chart and that of its definitions, rendered by the real helm."""
 
+import json
 import re
 
 import pytest
@@ -14,7 +15,7 @@ from tests.builders.chart_install import (
     one,
     schema,
 )
-from tests.builders.charts import RenderError, read, read_all, run
+from tests.builders.charts import ROOT, RenderError, read, read_all, run
 from typer.testing import CliRunner
 
 from nodeyard.admission.client_config import ByService
@@ -91,12 +92,12 @@ def operated(monkeypatch, tmp_path):
     monkeypatch.setattr(logs, "configure", lambda _level: None)
     monkeypatch.setattr(cluster, "load", lambda _path, _context: Config("https://10.0.0.1", source="nowhere"))
 
-    def run(objects):
+    def run(objects, deployment=""):
         authority = Authority()
         (tmp_path / "ca.crt").write_bytes(authority.pem)
         authority.server("nodeyard.example").write(tmp_path, "tls")
         mounted = re.compile("/certificates|/client-ca|/dashboard(-ca)?(?=/)")
-        arguments = [mounted.sub(str(tmp_path), each) for each in container(objects)["args"]]
+        arguments = [mounted.sub(str(tmp_path), each) for each in container(objects, deployment)["args"]]
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, result.output
         return started.pop()
@@ -276,6 +277,98 @@ def test_what_may_be_chosen_arrives(operated, tmp_path):
     assert operation.webhooks.folder == tmp_path
     assert operation.webhooks.client_authority == tmp_path / "ca.crt"
     assert operation.webhooks.client_names == ("kube-apiserver",)
+    assert operation.install_crds, "that is in extraArgs"
+
+
+def test_more_variables_and_labels_are_added_to_those_there_are(everything):
+    assert {each["name"] for each in container(everything)["env"]} == {"POD_NAME", "HTTPS_PROXY"}
+    own = ("Deployment", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy")
+    labelled = [each for each in everything if each["kind"] in own]
+    assert all(each["metadata"]["labels"]["department"] == "fleet" for each in labelled)
+    assert {each["kind"] for each in labelled} == set(own)
+
+
+def test_the_readme_has_every_value_with_its_default():
+    text = (OPERATOR / "README.md").read_text()
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|", text, re.M)
+
+    found: dict[str, object] = {}
+    for path, default in rows:
+        first, _, rest = path.partition(".")
+        if rest:
+            found.setdefault(first, {})[rest] = json.loads(default)
+        else:
+            found[first] = json.loads(default)
+    assert found == read((OPERATOR / "values.yaml").read_text())
+
+
+def test_its_icon_is_where_the_chart_says():
+    icon = read((OPERATOR / "Chart.yaml").read_text())["icon"]
+    assert (ROOT / icon.removeprefix("https://nodeyard.dev/")).read_text().startswith("<svg")
+
+
+# split
+
+
+@pytest.fixture(scope="module")
+def split():
+    none = {"pools": {"kubeconfigs": []}, "clustertree": {"kubeconfigs": []}}
+    return installed(split=True, namespaceGrants=none, policies=["spares", "affinity"])
+
+
+def test_split_each_capability_has_an_account_with_its_own_rights_and_no_others(split):
+    expected = [*rbac.command_roles()]
+    for capability in CAPABILITIES:
+        account = rbac.service_account(capability)
+        expected += [*rbac.roles(capability, account), *rbac.registering_roles(capability, account)]
+        expected += rbac.people(capability)
+        pod = one(split, "Deployment", account)["spec"]["template"]["spec"]
+        assert pod["serviceAccountName"] == account
+        assert one(split, "ServiceAccount", account)
+    assert rights(split) == rights(expected)
+
+
+def test_split_policies_know_the_account_of_their_capability(split):
+    for capability in CAPABILITIES:
+        for policy in capability.admission.policies(rbac.username(rbac.service_account(capability))):
+            assert one(split, policy["kind"], policy["metadata"]["name"]) == policy
+
+
+def test_split_release_editors_stand_beside_the_account_of_affinity():
+    objects = installed(split=True, policies=["affinity"], affinity={"releaseEditors": ["jane"]})
+
+    (condition,) = one(objects, "ValidatingAdmissionPolicy", webhook.LABELS)["spec"]["matchConditions"]
+    account = rbac.username(rbac.service_account(AFFINITY))
+    assert condition["expression"] == f"!(request.userInfo.username in ['jane', '{account}'])"
+
+
+def test_split_there_is_no_page_that_would_show_one_capability_of_five():
+    with pytest.raises(RenderError, match="dashboard.enabled: the page shows what its own process runs"):
+        installed(split=True, dashboard={"enabled": True})
+
+
+def test_split_grants_go_to_the_account_of_their_capability():
+    objects = installed(split=True, namespaceGrants={"profiles": {"configuration": ["a"]}})
+
+    binding = one(objects, "RoleBinding", "nodeyard-profiles-configuration")
+    assert [each["name"] for each in binding["subjects"]] == ["nodeyard-profiles"]
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=NAMES)
+def test_split_each_process_runs_one_capability_and_is_reached_by_its_own_service(split, operated, capability):
+    name = rbac.service_account(capability)
+    operation = operated(split, name)
+    labels = one(split, "Deployment", name)["spec"]["template"]["metadata"]["labels"]
+    services = [each for each in split if each["kind"] == "Service" and each["metadata"]["name"] == name]
+
+    assert operation.capabilities == (capability,)
+    assert bool(operation.webhooks) == bool(services) == bool(capability.admission.webhooks)
+    for service in services:
+        assert operation.webhooks.reach == ByService(NAMESPACE, name)
+        assert service["spec"]["selector"].items() <= labels.items()
+    others = [each for each in split if each["kind"] == "Deployment" and each["metadata"]["name"] != name]
+    assert not any(each["spec"]["selector"]["matchLabels"].items() <= labels.items() for each in others)
+    assert one(split, "PodDisruptionBudget", name)["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
 def test_the_folder_of_ones_own_certificates_is_mounted(everything):
