@@ -102,7 +102,7 @@ def run_operator(kubeconfig: Path, capability: str) -> Iterator[Operator]:
         address = f"{LOOPBACK}:{free_port()}"
         process = Process("operator", folder / "operator.log")
         operator = Operator(process, folder / "writes.jsonl", f"http://{address}")
-        options: list[str | Path] = ["--kubeconfig", kubeconfig, "--capabilities", capability, "--leader-elect"]
+        options: list[str | Path] = ["--kubeconfig", kubeconfig, "--capabilities", capability]
         binds = ["--metrics-bind", address, "--health-bind", address, "--webhook-bind", "0"]
         process.start([sys.executable, "-m", "bench.recorder", operator.record, "run", *options, *binds])
         try:

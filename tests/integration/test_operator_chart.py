@@ -256,6 +256,10 @@ def test_its_arguments_start_all_capabilities_with_a_leader_and_webhooks(default
     assert operation.webhooks.reach == ByService(NAMESPACE, service["metadata"]["name"])
 
 
+def test_the_election_can_be_turned_off(operated):
+    assert not operated(installed(extraArgs=["--no-leader-elect"])).settings.leader_elect
+
+
 def test_its_ports_are_those_that_services_and_probes_ask_for(default, operated):
     operation, pod = operated(default), container(default)
 

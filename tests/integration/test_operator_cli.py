@@ -110,7 +110,7 @@ def label_of(server, node):
 def test_run_installs_allocates_and_on_sigterm_gives_its_lease_back(server, eventually, tmp_path):
     kubeconfig = tmp_path / "kc"
     kubeconfig.write_text(server.kubeconfig.read_text().replace("https://", "https://me:s3cret@"))
-    with operating(kubeconfig, "--install-crds", "--leader-elect") as process:
+    with operating(kubeconfig, "--install-crds") as process:
         eventually(lambda: server.rest.status(TEMPLATES) == 200, "templates are served")
         server.rest.create(template("web"))
         server.rest.create(spare("n1", "web"))

@@ -509,5 +509,5 @@ def test_the_searched_outputs_would_show_a_planted_secret(story):
         assert f"why {kind} {name}, running" in outputs
     assert {"/metrics", "/readyz?verbose", "approve", "status"} < outputs.keys()
     assert "affinity tenants" in outputs["approve"]
-    assert "held" in outputs["Lease nodeyard-system/nodeyard-unelected-affinity, running"]
+    assert "held" in outputs["Lease nodeyard-system/nodeyard-affinity, running"]
     assert any(name.startswith("Event ") for name in outputs)

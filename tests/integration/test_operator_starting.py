@@ -13,7 +13,7 @@ from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.faults import FaultProxy, Status
 
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
-SPARES = ("--capabilities", "spares", "--health-bind", "0", "--metrics-bind", "0", "--leader-elect")
+SPARES = ("--capabilities", "spares", "--health-bind", "0", "--metrics-bind", "0")
 
 
 @pytest.fixture(scope="module")

@@ -79,8 +79,11 @@ def run(
         ),
     ] = None,
     leader_elect: Annotated[
-        bool, typer.Option("--leader-elect", help="Elect the replica that writes, with one Lease per capability.")
-    ] = False,
+        bool,
+        typer.Option(
+            "--leader-elect/--no-leader-elect", help="Elect the replica that writes, with one Lease per capability."
+        ),
+    ] = True,
     observe: Annotated[
         bool, typer.Option("--observe", help="Observe-only mode: plan, explain and measure; write only the Lease.")
     ] = False,

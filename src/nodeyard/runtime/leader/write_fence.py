@@ -1,6 +1,6 @@
 """Write fences: may writes go out now?
 
-Without leader election (`nodeyard run` without `--leader-elect`, one-shot commands) the fence is `ALWAYS`.
+Without leader election (`nodeyard run --no-leader-elect`, one-shot commands) the fence is `ALWAYS`.
 """
 
 from __future__ import annotations
