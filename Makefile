@@ -13,7 +13,7 @@ DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image krew format clean
+.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image release krew format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,15 +76,21 @@ check: lint ## lint, unit and golden tests: under a minute
 bench: setup controlplane ## every benchmark; fails when a required ratio is missed
 	$(BIN)/python -m bench $(ARGS)
 
-crds: setup ## write config/, the charts' files and docs/schema/ from what the code declares
+crds: setup ## write config/, docs/schema/, the generated files of the charts and the kustomize base
 	$(BIN)/python -m nodeyard.app.manifests config
+	$(BIN)/python -m tools.dashboards
+	$(BIN)/python -m tools.kustomize
 
 builtins: setup controlplane ## derive the built-in kinds' tables from the real API server
 	$(BIN)/python -m nodeyard.testing.generate_type_table
 	$(BIN)/python -m nodeyard.testing.generate_protobuf_table
 
 image: setup ## build the container image of the operator into dist/, without docker
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tools.image $(IMAGE)
+	$(BIN)/python -m tools.image $(IMAGE)
+
+release: setup ## write everything that a release publishes into dist/
+	rm -rf dist
+	$(BIN)/python -m tools.release
 
 krew: setup ## build the archive and the manifest of the kubectl plugin in dist/
 	$(BIN)/python tools/krew.py dist

@@ -159,12 +159,12 @@ def _read(archive: tarfile.TarFile, member: str | tarfile.TarInfo) -> bytes:
 def _install_dependencies(root: Path, work: Path) -> None:
     requirements = work / "requirements.txt"
     export = ("export", "--frozen", "--no-dev", "--no-emit-workspace", "--package", "nodeyard", "--no-header")
-    _run_uv(*export, "--quiet", "--output-file", requirements)
+    run_uv(*export, "--quiet", "--output-file", requirements)
     _install(root, "--require-hashes", "--requirement", requirements)
 
 
 def _install_nodeyard(root: Path, work: Path) -> None:
-    _run_uv("build", "--wheel", "--quiet", "--out-dir", work / "wheel", "--package", "nodeyard", ROOT)
+    run_uv("build", "--wheel", "--quiet", "--out-dir", work / "wheel", "--package", "nodeyard", ROOT)
     (wheel,) = (work / "wheel").glob("*.whl")
     _install(root, wheel)
     launcher = root / "usr/local/bin/nodeyard"
@@ -176,7 +176,7 @@ def _install(root: Path, *what: str | Path) -> None:
     target = root / PACKAGES
     options = ("--no-deps", "--only-binary", ":all:", "--python-version", "3.11", "--python-platform", PLATFORM)
     # Installed for the interpreter of the image, by whichever runs this.
-    _run_uv("pip", "install", "--quiet", "--python", sys.executable, "--target", target, *options, *what)
+    run_uv("pip", "install", "--quiet", "--python", sys.executable, "--target", target, *options, *what)
     # Scripts name the interpreter of this machine, and locks are of its cache.
     shutil.rmtree(target / "bin", ignore_errors=True)
     (target / ".lock").unlink(missing_ok=True)
@@ -186,15 +186,17 @@ def _install(root: Path, *what: str | Path) -> None:
     _compile(root, PACKAGES)
 
 
-def _run_uv(*arguments: str | Path) -> None:
+def run_uv(*arguments: str | Path, stdin: str = "") -> str:
+    """Run uv of the virtual environment, else of the PATH, and return what it prints."""
     beside = Path(sys.executable).with_name("uv")
     uv = beside if beside.exists() else shutil.which("uv")
     if uv is None:
         raise ImageError("no uv on the PATH or in the virtual environment: run `make image`, or pip install uv")
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(_MTIME)}
-    done = subprocess.run([uv, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run([uv, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, input=stdin)
     if done.returncode:
         raise ImageError(f"uv {arguments[0]}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def _compile(root: Path, folder: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tools import image
+from tools import image, release
 
 from nodeyard.process.version import VERSION
 from nodeyard.testing.embedded import EmbeddedServer
@@ -158,10 +158,12 @@ def test_it_contains_the_locked_versions_and_no_testbed(run_boxed):
     done = run_boxed("python3.11", "-c", code)
     assert done.returncode == 0, done.stderr
     versions, modules = map(yaml.safe_load, done.stdout.splitlines())
-    locked = {each["name"]: each["version"] for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     installed = {name.lower().replace("_", "-").replace(".", "-"): version for name, version in versions.items()}
+    listed = [each for each in release.sbom()["components"] if each["purl"].startswith("pkg:pypi/")]
+    assert installed == {"nodeyard": VERSION, **{each["name"]: each["version"] for each in listed}}
+    locked = {each["name"]: each["version"] for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     assert installed.items() <= locked.items()
-    assert {"nodeyard", "aiohttp", "cryptography", "uvloop"} <= installed.keys()
+    assert {"aiohttp", "cryptography", "uvloop"} <= installed.keys()
     assert not {"apiserver", "demo", "sim", "testing"} & set(modules)
 
 
@@ -202,7 +204,7 @@ def test_the_operator_runs_from_it_and_claims_nodes(boxed, server, eventually):
     rest = Rest(server.url, server.authority.pem, server.admin_token)
     health, metrics, webhooks = (f"127.0.0.1:{port}" for port in (free_port(), free_port(), free_port()))
     binds = (f"--health-bind={health}", f"--metrics-bind={metrics}", f"--webhook-bind={webhooks}")
-    with operating(boxed, "--install-crds", "--leader-elect", *binds) as process:
+    with operating(boxed, "--install-crds", *binds) as process:
         eventually(lambda: process.poll() is not None or answers(f"http://{health}/readyz"), "it is ready", 90)
         assert process.poll() is None, process.stdout.read()
         objects = [each for path in EXAMPLE.glob("*.yaml") for each in yaml.safe_load_all(path.read_text())]
