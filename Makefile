@@ -30,8 +30,8 @@ else
 endif
 	@touch $@
 
-demo: setup ## a simulated fleet on the embedded API server (ONCE=1 converges and exits, REAL=1 on the real control plane)
-	$(BIN)/nodeyard demo $(if $(ONCE),--once) $(if $(REAL),--real) $(if $(NODES),--nodes $(NODES))
+demo: setup ## a tour of a simulated fleet on the embedded API server (FAST=1 without pauses, ONCE=1 ends after it, NODES=5000, REAL=1 on the real control plane)
+	$(BIN)/nodeyard demo $(if $(ONCE),--once) $(if $(FAST),--fast) $(if $(REAL),--real) $(if $(NODES),--nodes $(NODES))
 
 # On a fresh clone each of the processes of a run would compile every test for itself.
 compiled: setup

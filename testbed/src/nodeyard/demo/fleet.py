@@ -1,4 +1,4 @@
-"""The demo: starts a cluster, a simulated fleet and the operator, and prints what they have converged to."""
+"""The demo: starts a cluster, a simulated fleet and the operator, takes the tour and prints a summary."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import yaml
-from rich.console import Console
-from rich.status import Status
 
 from nodeyard.apiserver.process import Serving, running
 from nodeyard.app.capabilities import CAPABILITIES
@@ -21,10 +19,11 @@ from nodeyard.cli.signals import until_stopped
 from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
-from nodeyard.client.resources import NODES
 from nodeyard.demo.leaf_clusters import run_leaf_clusters
-from nodeyard.demo.showcase import example_folders, object_table, run_operator
-from nodeyard.demo.summary import Fleet, mirror_table, read_fleet, zone_table
+from nodeyard.demo.screen import Screen
+from nodeyard.demo.showcase import LOOPBACK, example_folders, read_objects, run_operator
+from nodeyard.demo.summary import read_fleet, summarize
+from nodeyard.demo.tour import Tour
 from nodeyard.process.clock import SystemClock
 from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
@@ -35,46 +34,75 @@ from nodeyard.sim.world import STAGES, World
 from nodeyard.testing import ControlPlane
 from nodeyard.testing.binaries import MissingBinaryError
 
-TIMEOUT_SECONDS: Final = 60.0
-SECONDS_PER_NODE: Final = 0.25
+PAUSE_SECONDS: Final = 5.0
+POLL_SECONDS: Final = 0.25
+POLL_SECONDS_PER_NODE: Final = 0.0005
 _CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
-_POLL_SECONDS = 0.5
 CORE_CONTROLLERS: Final = "machines"
 """The stages of Cluster API's core controllers, which the real control plane runs."""
 FLUX: Final = "flux"
 """The stand-in CRDs of Flux, which the real control plane needs as well."""
-ROLE: Final = {"cke.cybozu.com/role": "compute"}
-ZONES: Final = ("dc1", "dc2", "dc3")
-GPU: Final = {"node.kubernetes.io/gpu": "true"}
-"""Labels that the examples select nodes by; one node has a GPU."""
 
 
-async def show(nodes: int, *, once: bool, real: bool) -> None:
-    console = Console()
+async def show(nodes: int, *, once: bool, is_fast: bool, real: bool) -> None:
+    """Run the demo until it ends, or until SIGINT or SIGTERM."""
+    demo = asyncio.create_task(_show(nodes, once=once, is_fast=is_fast, real=real))
+    stopped = asyncio.create_task(until_stopped())
+    await asyncio.wait((demo, stopped), return_when=asyncio.FIRST_COMPLETED)
+    for task in (demo, stopped):
+        task.cancel()
+    with suppress(asyncio.CancelledError):
+        await demo
+
+
+async def _show(nodes: int, *, once: bool, is_fast: bool, real: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="nodeyard-demo-") as directory:
         kubeconfig = Path(directory, "kubeconfig")
-        console.print(f"Starting the {'real control plane' if real else 'embedded API server'} ...")
+        # A list of a large fleet takes as long as hundreds of the operator's writes.
+        interval = max(POLL_SECONDS, nodes * POLL_SECONDS_PER_NODE)
+        screen = Screen(kubeconfig, pause=0.0 if is_fast else PAUSE_SECONDS, interval=interval)
+        where = "the real control plane" if real else "the embedded API server"
+        screen.console.print(f"Starting {where} and the operator ...")
         async with (
             _cluster(real, kubeconfig) as client,
             _world(client, kubeconfig, real) as world,
+            run_operator(kubeconfig) as operator,
             run_leaf_clusters(example_folders(), Path(directory)) as leaf_clusters,
         ):
             started = time.monotonic()
-            await _fill(world, client, nodes, console)
-            await leaf_clusters.wait_until_ready()
-            console.print("Starting the operator and applying the examples ...")
-            async with run_operator(kubeconfig, client, leaf_clusters):
-                fleet = await read_fleet(client)
-                for table in (zone_table(fleet), mirror_table(fleet), await object_table(client)):
-                    console.print()
-                    console.print(table)
-                console.print()
-                where = "the real control plane" if real else "the embedded API server"
-                seconds = time.monotonic() - started
-                console.print(f"{len(fleet.nodes)} nodes and {len(fleet.pods)} pods on {where} in {seconds:.1f} s")
-                if not once:
-                    _print_next_steps(console, kubeconfig)
-                    await until_stopped()
+            _introduce(screen, kubeconfig, operator.ports["dashboard"])
+            tour = Tour(screen, client, world, operator, leaf_clusters)
+            await tour.run(nodes, approves=is_fast)
+            fleet = await read_fleet(client)
+            screen.console.print()
+            screen.console.print(summarize(fleet, await read_objects(client), tour.held))
+            screen.console.print(
+                f"{len(fleet.nodes)} nodes and {len(fleet.pods)} pods on {where} in {time.monotonic() - started:.1f} s"
+            )
+            if not once:
+                _offer_next_steps(screen)
+                await asyncio.Future()
+
+
+def _introduce(screen: Screen, kubeconfig: Path, port: int) -> None:
+    console = screen.console
+    console.print(f"\nDashboard: http://{LOOPBACK}:{port}/", style="bold", soft_wrap=True)
+    if token := load_config(kubeconfig).credentials.token:
+        console.print(f"Token:     {token}", soft_wrap=True)
+    console.print(
+        "\nThe fleet is simulated: nodes, kubelets, machines and two leaf clusters. The API and the operator are not. "
+        "Lines that begin with KUBECONFIG= are commands for another terminal."
+    )
+
+
+def _offer_next_steps(screen: Screen) -> None:
+    screen.console.print("\nRunning until Ctrl-C. Try in another terminal:", style="bold")
+    screen.offer("kubectl", "get", "nodeyard", "-A")
+    screen.offer("kubectl", "scale", "nodetemplate", "compute", "--replicas=5")
+    screen.offer("nodeyard", "why", "pool/example/gpu")
+    screen.offer("nodeyard", "why", "latticeservice/inference")
+    screen.offer("nodeyard", "status")
+    screen.offer("nodeyard", "plan")
 
 
 @asynccontextmanager
@@ -122,41 +150,3 @@ async def _world(client: Client, kubeconfig: Path, real: bool) -> AsyncIterator[
     environment = SimEnvironment(kubeconfig=lambda: yaml.safe_load(kubeconfig.read_text()))
     async with World(client, clock, stages=(*STAGES, *stages), environment=environment) as world:
         yield world
-
-
-async def _fill(world: World, client: Client, count: int, console: Console) -> Fleet:
-    """Register nodes, two fifths of them spare, and one pod for each of the others."""
-    spare = count * 2 // 5
-    timeout = TIMEOUT_SECONDS + count * SECONDS_PER_NODE
-    with console.status(f"Registering {count} nodes ...") as status:
-        first, *_ = await world.add_nodes(count, zones=ZONES, spare=spare, labels=ROLE)
-        await client.patch(NODES, first, {"metadata": {"labels": GPU}})
-        await _wait_until_complete(client, status, count, 0, timeout, world)
-        console.print(f"{count} nodes are ready")
-        await world.add_pods(count - spare)
-        return await _wait_until_complete(client, status, count, count - spare, timeout, world)
-
-
-async def _wait_until_complete(
-    client: Client, status: Status, nodes: int, pods: int, timeout: float, world: World
-) -> Fleet:
-    deadline = time.monotonic() + timeout
-    while not (fleet := await read_fleet(client)).is_complete(nodes, pods):
-        state = f"{fleet.ready} of {nodes} nodes ready, {fleet.running} of {pods} pods running"
-        status.update(f"{state} ...")
-        if time.monotonic() > deadline:
-            reason = f"the first error: {world.errors[0]}" if world.errors else "try fewer nodes with --nodes"
-            raise Failure(f"the fleet did not settle in {timeout:.0f} s: {state}; {reason}")
-        await asyncio.sleep(_POLL_SECONDS)
-    return fleet
-
-
-def _print_next_steps(console: Console, kubeconfig: Path) -> None:
-    console.print("\nRunning until Ctrl-C. Try in another terminal:\n")
-    console.print(f"  export KUBECONFIG={kubeconfig}", soft_wrap=True)
-    for command in (
-        "kubectl get nodeyard -A",
-        "nodeyard why pool/example/gpu",
-        "kubectl scale nodetemplate compute --replicas=5 && nodeyard plan",
-    ):
-        console.print(f"  {command}", soft_wrap=True)

@@ -11,7 +11,7 @@ import asyncio
 import base64
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +29,51 @@ FOLDER: Final = "clusters"
 TIMEOUT_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.1
 _KEY: Final = "kubeconfig"
+_LOOPBACK: Final = "127.0.0.1"
+_READ_BYTES: Final = 64 * 1024
+
+
+class Link:
+    """The network between the operator and a leaf cluster: forwards TCP connections until it is cut."""
+
+    def __init__(self, upstream_port: int) -> None:
+        self._upstream_port = upstream_port
+        self._server: asyncio.Server | None = None
+        self._ends: set[asyncio.StreamWriter] = set()
+        self.port = 0
+
+    async def open(self) -> None:
+        """Listen, after a cut on the same port again."""
+        self._server = await asyncio.start_server(self._forward, _LOOPBACK, self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def cut(self) -> None:
+        """Refuse new connections and abort those that are open."""
+        if self._server is not None:
+            self._server.close()
+        for end in self._ends:
+            end.transport.abort()
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ends = {writer}
+        self._ends.add(writer)
+        try:
+            with suppress(OSError):
+                upstream_reader, upstream = await asyncio.open_connection(_LOOPBACK, self._upstream_port)
+                ends.add(upstream)
+                self._ends.add(upstream)
+                await asyncio.gather(_copy(reader, upstream), _copy(upstream_reader, writer))
+        finally:
+            self._ends -= ends
+            for end in ends:
+                end.transport.abort()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(_READ_BYTES):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
 
 
 class LeafClusters:
@@ -37,11 +82,13 @@ class LeafClusters:
     def __init__(self) -> None:
         self._clients: dict[str, tuple[Client, int, int]] = {}
         self._kubeconfigs: dict[str, bytes] = {}
+        self.links: dict[str, Link] = {}
 
-    def add(self, name: str, client: Client, kubeconfig: Path, objects: Iterable[Object]) -> None:
+    def add(self, name: str, client: Client, kubeconfig: Path, link: Link, objects: Iterable[Object]) -> None:
         kinds = [each["kind"] for each in objects]
         self._clients[name] = client, kinds.count("Node"), kinds.count("Pod")
         self._kubeconfigs[f"{name}-{_KEY}"] = kubeconfig.read_bytes()
+        self.links[name] = link
 
     async def wait_until_ready(self) -> None:
         """Wait until all nodes are ready and all pods run."""
@@ -67,12 +114,16 @@ async def run_leaf_clusters(examples: Iterable[Path], directory: Path) -> AsyncI
     async with AsyncExitStack() as stack:
         for name, folder in _folders(examples).items():
             kubeconfig = directory / f"{name}.{_KEY}"
-            server, _ = await stack.enter_async_context(running(Serving(), kubeconfig))
+            server, listener = await stack.enter_async_context(running(Serving(), kubeconfig))
+            link = Link(listener.port)
+            await link.open()
+            stack.callback(link.cut)
+            kubeconfig.write_text(kubeconfig.read_text().replace(f":{listener.port}", f":{link.port}"))
             client = connect(server)
             objects = files.read([folder])
             await stack.enter_async_context(World(client, SystemClock()))
             await files.send(client, objects, dry_run=False)
-            found.add(name, client, kubeconfig, (obj for _, obj in objects))
+            found.add(name, client, kubeconfig, link, (obj for _, obj in objects))
         yield found
 
 

@@ -1,4 +1,4 @@
-"""The operator of the demo: runs all capabilities, applies their examples and lists the resulting objects."""
+"""The operator of the demo: runs all capabilities, applies their examples and reads the resulting objects."""
 
 from __future__ import annotations
 
@@ -8,23 +8,19 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from rich.table import Column, Table
-from rich.text import Text
-
 from nodeyard.admission.manager import Webhooks
 from nodeyard.app import files
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.app.dry_planner import dry_planning
-from nodeyard.app.operator import Operation, identity, operating
+from nodeyard.app.dashboard.serving import DashboardOptions
+from nodeyard.app.operator import Operation, Running, identity, operating
 from nodeyard.cli.failures import Failure
 from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import Resource
 from nodeyard.demo.leaf_clusters import LeafClusters
-from nodeyard.demo.summary import LAYOUT
+from nodeyard.demo.summary import ObjectState
 from nodeyard.kube.json import Object
-from nodeyard.plan.brake import Limit
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.health import Address
 from nodeyard.runtime.settings import Settings
@@ -32,8 +28,6 @@ from nodeyard.schema.crd import CATEGORY
 from nodeyard.sim.scenarios import SCENARIOS
 
 TIMEOUT_SECONDS = 60.0
-QUIET_SECONDS = 1.0
-"""All plans must be empty for this long, since effects of the last write arrive later."""
 LOOPBACK = "127.0.0.1"
 _POLL_SECONDS = 0.2
 _NODE = "Node"
@@ -43,17 +37,26 @@ _EXAMPLES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[4] /
 
 
 @asynccontextmanager
-async def run_operator(kubeconfig: Path, client: Client, leaf_clusters: LeafClusters) -> AsyncIterator[None]:
-    """Run the operator; yield when it has nothing left to do."""
+async def run_operator(kubeconfig: Path) -> AsyncIterator[Running]:
+    """Run the operator with webhooks and the dashboard."""
     settings = Settings(identity(), leader_elect=False)
-    webhooks = Webhooks(Address(LOOPBACK, 0))
-    operation = Operation(load_config(kubeconfig), CAPABILITIES, settings, install_crds=True, webhooks=webhooks)
-    async with operating(operation):
-        manifests = files.read(example_folders())
-        objects = [(where, leaf_clusters.with_kubeconfig(obj)) for where, obj in manifests if obj["kind"] != _NODE]
-        await _apply_all(client, objects)
-        await _wait_until_settled(client)
-        yield
+    operation = Operation(
+        load_config(kubeconfig),
+        CAPABILITIES,
+        settings,
+        install_crds=True,
+        webhooks=Webhooks(Address(LOOPBACK, 0)),
+        dashboard=DashboardOptions(Address(LOOPBACK, 0)),
+    )
+    async with operating(operation) as running:
+        yield running
+
+
+async def apply_examples(client: Client, leaf_clusters: LeafClusters) -> None:
+    manifests = files.read(example_folders())
+    await _apply_all(
+        client, [(where, leaf_clusters.with_kubeconfig(obj)) for where, obj in manifests if obj["kind"] != _NODE]
+    )
 
 
 def example_folders(capabilities: Sequence[Capability] = CAPABILITIES) -> list[Path]:
@@ -81,31 +84,6 @@ async def _apply_all(client: Client, objects: Sequence[tuple[str, Object]]) -> N
         await asyncio.sleep(_POLL_SECONDS if pending else 0)
 
 
-async def _wait_until_settled(client: Client) -> None:
-    """Wait until all plans are empty, as `nodeyard plan` shows them, and no object is not Ready."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    async with dry_planning(client, CAPABILITIES) as planner:
-        since: float | None = None
-        while since is None or time.monotonic() - since < QUIET_SECONDS:
-            is_busy = any(look.has_changes for look in planner.plans(Limit())) or not await _are_ready(client)
-            since = None if is_busy else since or time.monotonic()
-            if time.monotonic() > deadline:
-                raise Failure(
-                    f"the operator did not settle in {TIMEOUT_SECONDS:.0f} s; `nodeyard plan` shows what is left"
-                )
-            await asyncio.sleep(_POLL_SECONDS)
-
-
-async def _are_ready(client: Client) -> bool:
-    catalog = await client.catalog()
-    for resource in (resource for capability in CAPABILITIES for resource in _shown(capability, catalog)):
-        for obj in (await client.list(resource)).items:
-            conditions: Sequence[Object] = (obj.get("status") or {}).get("conditions") or ()
-            if any(each["type"] == "Ready" and each["status"] != "True" for each in conditions):
-                return False
-    return True
-
-
 def _shown(capability: Capability, catalog: Catalog) -> Iterator[Resource[Object]]:
     """Yield the kinds of a capability and those that its objects declare in the same groups."""
     own = [kind.resource.decoded_as(dict) for kind in capability.kinds]
@@ -117,20 +95,22 @@ def _shown(capability: Capability, catalog: Catalog) -> Iterator[Resource[Object
             yield resource
 
 
-async def object_table(client: Client) -> Table:
-    """Return a table of the objects of each capability: whether they are Ready, and the message of the condition."""
-    table = Table(Column("object", no_wrap=True), "ok", "message", title="Objects by capability", **LAYOUT)
+async def read_objects(client: Client) -> list[ObjectState]:
+    """Return the state of every object of the capabilities, by its condition Ready, or else its first one."""
     catalog = await client.catalog()
-    for capability in CAPABILITIES:
-        table.add_row(Text(capability.name, style="bold"))
-        for resource in _shown(capability, catalog):
-            for obj in (await client.list(resource)).items:
-                conditions: Sequence[Object] = (obj.get("status") or {}).get("conditions") or ()
-                ready = next((each for each in conditions if each["type"] == "Ready"), None)
-                condition = ready or next(iter(conditions), {"status": "Unknown", "message": ""})
-                is_ok = condition["status"] == "True"
-                # One line for objects that are ok; the whole message for others.
-                message = Text(condition["message"], no_wrap=is_ok, overflow="ellipsis" if is_ok else "fold")
-                name = f"  {resource.kind.lower()}/{obj['metadata']['name']}"
-                table.add_row(name, "yes" if is_ok else "no", message)
-    return table
+    shown = [(each.name, resource) for each in CAPABILITIES for resource in _shown(each, catalog)]
+    pages = await asyncio.gather(*(client.list(resource) for _, resource in shown))
+    return [
+        _state(name, resource.kind, obj)
+        for (name, resource), page in zip(shown, pages, strict=True)
+        for obj in page.items
+    ]
+
+
+def _state(capability: str, kind: str, obj: Object) -> ObjectState:
+    conditions: Sequence[Object] = (obj.get("status") or {}).get("conditions") or ()
+    ready = next((each for each in conditions if each["type"] == "Ready"), None)
+    condition = ready or next(iter(conditions), {"status": "Unknown", "message": "no condition yet"})
+    is_ok = condition["status"] == "True"
+    is_settled = bool(conditions) and (ready is None or is_ok)
+    return ObjectState(capability, kind, obj["metadata"]["name"], is_ok, is_settled, condition.get("message") or "")

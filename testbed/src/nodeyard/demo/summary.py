@@ -1,20 +1,27 @@
-"""Summary of the fleet, counted from the objects of the API server."""
+"""Summary of the fleet, counted from the objects of the API server: first what is not fine.
+
+It has at most 25 lines of 80 columns.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.console import Group, RenderableType
+from rich.table import Column, Table
+from rich.text import Text
 
 from nodeyard.client.api import Client
 from nodeyard.client.resources import LEASES, NODES, PODS
 from nodeyard.kube import names
+from nodeyard.plan.layout import counted
+from nodeyard.plan.model import Plan
 from nodeyard.sim.nodes import SPARE_ROLE
 
 LAYOUT: Final[Mapping[str, Any]] = {
@@ -25,9 +32,15 @@ LAYOUT: Final[Mapping[str, Any]] = {
 }
 
 
+PROBLEMS: Final = 4
+"""Lines for what is not fine."""
+NAME_WIDTH: Final = 40
+
+
 class _Condition(msgspec.Struct):
     type: str
     status: str
+    message: str = ""
 
 
 class _Metadata(msgspec.Struct):
@@ -52,6 +65,10 @@ class NodeView(msgspec.Struct):
     @property
     def is_ready(self) -> bool:
         return any(one.type == "Ready" and one.status == "True" for one in self.status.conditions)
+
+    @property
+    def message(self) -> str:
+        return next((one.message for one in self.status.conditions if one.type == "Ready"), "has not reported yet")
 
     @property
     def is_spare(self) -> bool:
@@ -99,6 +116,18 @@ class Fleet:
         return self.ready >= nodes and self.running >= pods and len(self.leases) >= nodes
 
 
+class ObjectState(NamedTuple):
+    """An object of a capability, and what its condition says."""
+
+    capability: str
+    kind: str
+    name: str
+    is_ok: bool
+    is_settled: bool
+    """False while the object has no condition, or is not Ready."""
+    message: str
+
+
 async def read_fleet(client: Client) -> Fleet:
     nodes, pods, leases = await asyncio.gather(
         client.list(NODES.decoded_as(NodeView)),
@@ -108,10 +137,46 @@ async def read_fleet(client: Client) -> Fleet:
     return Fleet(nodes.items, pods.items, {lease.metadata.name for lease in leases.items})
 
 
+def summarize(fleet: Fleet, objects: Sequence[ObjectState], held: Collection[Plan]) -> RenderableType:
+    """Return the objects that are not fine, the number of those that are, and the nodes by zone."""
+    problems = [(f"plan {plan.id}", f"held: approve it with nodeyard approve {plan.id}") for plan in held]
+    problems += [(f"{each.kind.lower()}/{each.name}", each.message) for each in objects if not each.is_ok]
+    problems += [(f"node/{each.metadata.name}", each.message) for each in fleet.nodes if not each.is_ready]
+    more = [(f"and {len(problems) - PROBLEMS} more", "")] if len(problems) > PROBLEMS else []
+    title = f"Not fine: {len(problems)}" if problems else "Everything is fine"
+    fine = [(name, _count_kinds(objects, name)) for name in dict.fromkeys(each.capability for each in objects)]
+    return Group(
+        _two_columns(title, "red", [*problems[:PROBLEMS], *more]),
+        "",
+        _two_columns("Fine", "", fine),
+        "",
+        zone_table(fleet),
+    )
+
+
+def _two_columns(title: str, style: str, rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table.grid(Column(no_wrap=True), Column(no_wrap=True, overflow="ellipsis", ratio=1), padding=(0, 2))
+    table.title, table.title_justify, table.title_style = Text(title), "left", f"bold {style}".strip()
+    # A name is longer than this only if its message has no room at 80 columns.
+    table.columns[0].min_width = min(NAME_WIDTH, max((len(name) + 2 for name, _ in rows), default=0))
+    for name, message in rows:
+        table.add_row(
+            Text(f"  {name}", style=style), Text(" ".join(message.split()), no_wrap=True, overflow="ellipsis")
+        )
+    return table
+
+
+def _count_kinds(objects: Sequence[ObjectState], capability: str) -> str:
+    kinds = Counter(each.kind for each in objects if each.capability == capability and each.is_ok)
+    plurals = {kind: f"{kind}es" if kind.endswith("s") else f"{kind}s" for kind in kinds}
+    return ", ".join(counted(number, kind, plurals[kind]) for kind, number in kinds.items())
+
+
 def zone_table(fleet: Fleet) -> Table:
     """Return a table of nodes and pods by zone."""
     columns = ("zone", "nodes", "ready", "workers", "spare", "mirrors", "pods", "leases")
     table = Table(*columns, show_footer=True, title="Nodes by zone", **LAYOUT)
+    table.box = None
     for column in table.columns[1:]:
         column.justify = "right"
     zones = {node.metadata.name: node.zone for node in fleet.nodes}
