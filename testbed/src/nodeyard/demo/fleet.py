@@ -88,7 +88,7 @@ def _introduce(screen: Screen, kubeconfig: Path, port: int) -> None:
     console = screen.console
     console.print(f"\nDashboard: http://{LOOPBACK}:{port}/", style="bold", soft_wrap=True)
     if token := load_config(kubeconfig).credentials.token:
-        console.print(f"Token:     {token}", soft_wrap=True)
+        console.print(f"           sign in with the token {token}", soft_wrap=True)
     console.print(
         "\nThe fleet is simulated: nodes, kubelets, machines and two leaf clusters. The API and the operator are not. "
         "Lines that begin with KUBECONFIG= are commands for another terminal."

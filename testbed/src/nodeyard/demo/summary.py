@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from nodeyard.client.api import Client
@@ -146,24 +146,24 @@ def summarize(fleet: Fleet, objects: Sequence[ObjectState], held: Collection[Pla
     title = f"Not fine: {len(problems)}" if problems else "Everything is fine"
     fine = [(name, _count_kinds(objects, name)) for name in dict.fromkeys(each.capability for each in objects)]
     return Group(
-        _two_columns(title, "red", [*problems[:PROBLEMS], *more]),
+        _list(title, "red", [*problems[:PROBLEMS], *more]),
         "",
-        _two_columns("Fine", "", fine),
+        _list("Fine", "", fine),
         "",
         zone_table(fleet),
     )
 
 
-def _two_columns(title: str, style: str, rows: Sequence[tuple[str, str]]) -> Table:
-    table = Table.grid(Column(no_wrap=True), Column(no_wrap=True, overflow="ellipsis", ratio=1), padding=(0, 2))
-    table.title, table.title_justify, table.title_style = Text(title), "left", f"bold {style}".strip()
-    # A name is longer than this only if its message has no room at 80 columns.
-    table.columns[0].min_width = min(NAME_WIDTH, max((len(name) + 2 for name, _ in rows), default=0))
-    for name, message in rows:
-        table.add_row(
-            Text(f"  {name}", style=style), Text(" ".join(message.split()), no_wrap=True, overflow="ellipsis")
+def _list(title: str, style: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
+    """Return a heading and one line for each row, cut at the width of the screen."""
+    width = min(NAME_WIDTH, max((len(name) for name, _ in rows), default=0))
+    lines = [
+        Text.assemble(
+            "  ", (f"{name:<{width}}", style), "  ", " ".join(message.split()), no_wrap=True, overflow="ellipsis"
         )
-    return table
+        for name, message in rows
+    ]
+    return Group(Text(title, style=f"bold {style}".strip()), *lines)
 
 
 def _count_kinds(objects: Sequence[ObjectState], capability: str) -> str:
