@@ -144,7 +144,9 @@ def summarize(fleet: Fleet, objects: Sequence[ObjectState], held: Collection[Pla
     problems += [(f"node/{each.metadata.name}", each.message) for each in fleet.nodes if not each.is_ready]
     more = [(f"and {len(problems) - PROBLEMS} more", "")] if len(problems) > PROBLEMS else []
     title = f"Not fine: {len(problems)}" if problems else "Everything is fine"
-    fine = [(name, _count_kinds(objects, name)) for name in dict.fromkeys(each.capability for each in objects)]
+    fine = [
+        (name, _count_kinds(objects, name)) for name in dict.fromkeys(each.capability for each in objects if each.is_ok)
+    ]
     return Group(
         _list(title, "red", [*problems[:PROBLEMS], *more]),
         "",

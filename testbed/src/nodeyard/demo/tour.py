@@ -42,7 +42,7 @@ BATCH_PODS: Final = 4
 _LATTICE_CLUSTERS: Final = untyped("lattice.dev", "v1alpha1", "latticeclusters", "LatticeCluster", namespaced=False)
 _CLUSTERS: Final = untyped("kosmos.io", "v1alpha1", "clusters", "Cluster", namespaced=False)
 _WORKLOAD: Final = "workload-type"
-_CLAIMED: Final = f"nyallocator.cybozu.io/node-template={TEMPLATE}"
+_OWNER: Final = "nyallocator.cybozu.io/node-template"
 _CONTROL_PLANE: Final = ("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane")
 _WORK: Final = {
     "spares": "spares: claims spare nodes",
@@ -143,7 +143,7 @@ class Tour:
         self._screen.offer("nodeyard", "why", f"nodetemplate/{TEMPLATE}")
 
     async def _fail_node(self, names: Sequence[str]) -> str:
-        claimed = (await self._client.list(NODES, labels=_CLAIMED)).items
+        claimed = (await self._client.list(NODES, labels=f"{_OWNER}={TEMPLATE}")).items
         name = str(claimed[0]["metadata"]["name"]) if claimed else names[-1]
         await self._screen.begin_step(
             "A node fails",
@@ -266,11 +266,15 @@ class Tour:
             node = await self._client.get(NODES.decoded_as(NodeView), name)
             return [Bar(f"{name} is NotReady", not node.is_ready, 1)]
 
-        await self._screen.begin_step(
-            "The failed node",
+        node = await self._client.get(NODES, name)
+        is_claimed = (node["metadata"].get("labels") or {}).get(_OWNER) == TEMPLATE
+        text = (
             f"{name} still belongs to {TEMPLATE}: a node that may come back is not replaced by itself. A release would "
-            "take it first.",
+            "take it first."
+            if is_claimed
+            else f"{name} belongs to no template, so the operator leaves it as it is."
         )
+        await self._screen.begin_step("The failed node", text)
         await self._screen.follow(read, self._timeout)
 
     @property
