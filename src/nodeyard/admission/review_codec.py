@@ -86,25 +86,25 @@ def _add_name(review: AdmissionRequest) -> AdmissionRequest:
     return msgspec.structs.replace(review, name=metadata.get("name", ""))
 
 
-def encode(review: AdmissionRequest, verdict: AdmissionResponse) -> bytes:
-    response: Object = {"uid": review.uid, "allowed": verdict.is_allowed}
-    if not verdict.is_allowed:
-        response["status"] = {
+def encode(review: AdmissionRequest, response: AdmissionResponse) -> bytes:
+    body: Object = {"uid": review.uid, "allowed": response.is_allowed}
+    if not response.is_allowed:
+        body["status"] = {
             "status": "Failure",
-            "message": verdict.message[:MAX_MESSAGE],
-            "code": verdict.code,
-            "reason": verdict.reason,
+            "message": response.message[:MAX_MESSAGE],
+            "code": response.code,
+            "reason": response.reason,
         }
-    if verdict.warnings:
-        response["warnings"] = list(verdict.warnings)
-    if verdict.audit:
-        response["auditAnnotations"] = dict(verdict.audit)
-    if verdict.is_allowed and (patch := operations(review, verdict)):
-        response["patchType"] = "JSONPatch"
-        response["patch"] = b2a_base64(msgspec.json.encode(patch), newline=False).decode()
-    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+    if response.warnings:
+        body["warnings"] = list(response.warnings)
+    if response.audit:
+        body["auditAnnotations"] = dict(response.audit)
+    if response.is_allowed and (patch := operations(review, response)):
+        body["patchType"] = "JSONPatch"
+        body["patch"] = b2a_base64(msgspec.json.encode(patch), newline=False).decode()
+    return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": body})
 
 
-def operations(review: AdmissionRequest, verdict: AdmissionResponse) -> list[Object]:
+def operations(review: AdmissionRequest, response: AdmissionResponse) -> list[Object]:
     """Return the JSON patch from the requested object to the response's object."""
-    return [] if verdict.object is None else list(difference(review.object, verdict.object))
+    return [] if response.object is None else list(difference(review.object, response.object))

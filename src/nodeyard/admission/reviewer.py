@@ -158,16 +158,16 @@ class Reviewer:
         left = Unreadable(f"not looked up: the review needs more than {MAX_LOOKUPS} objects")
         return msgspec.structs.replace(review, answers={**review.answers, **found, **dict.fromkeys(fresh[room:], left)})
 
-    def _respond(self, review: AdmissionRequest, verdict: AdmissionResponse, began: float) -> Answer:
-        answer = Answer(OK, review_codec.encode(review, verdict))
-        self._record(_outcome(verdict), time.perf_counter() - began)
+    def _respond(self, review: AdmissionRequest, response: AdmissionResponse, began: float) -> Answer:
+        answer = Answer(OK, review_codec.encode(review, response))
+        self._record(_outcome(response), time.perf_counter() - began)
         if not review.dry_run:
-            self._follow_up(review, verdict)
+            self._follow_up(review, response)
         return answer
 
-    def _follow_up(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
+    def _follow_up(self, review: AdmissionRequest, response: AdmissionResponse) -> None:
         try:
-            self._controller.record_review(review, verdict)
+            self._controller.record_review(review, response)
         except Exception:
             # Metrics and Events must not change the answer.
             _log.exception("admission event dropped", webhook=self._name, **_log_keys(review))
@@ -194,10 +194,10 @@ def _undecodable(error: review_codec.TooDeep) -> AdmissionResponse:
     return denied(message, code=UNPROCESSABLE, reason="Invalid")
 
 
-def _outcome(verdict: AdmissionResponse) -> ReviewOutcome:
-    if not verdict.is_allowed:
+def _outcome(response: AdmissionResponse) -> ReviewOutcome:
+    if not response.is_allowed:
         return ReviewOutcome.DENIED
-    return ReviewOutcome.ALLOWED if verdict.object is None else ReviewOutcome.PATCHED
+    return ReviewOutcome.ALLOWED if response.object is None else ReviewOutcome.PATCHED
 
 
 def _log_keys(review: AdmissionRequest) -> dict[str, str]:

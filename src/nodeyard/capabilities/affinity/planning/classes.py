@@ -159,8 +159,8 @@ def is_inside(affinity_class: AffinityClass, pod: PlacedPod, node_of: NodeOf = l
     """Return whether every node that the pod may run on is in the class."""
     required = required_nodes(pod)
     name = node_of_daemon(pod.metadata, required)
-    verdict = contains_pod(compiled(affinity_class), pod.spec.node_selector, required, node_of(name) if name else None)
-    return isinstance(verdict, Inside)
+    node = node_of(name) if name else None
+    return isinstance(contains_pod(compiled(affinity_class), pod.spec.node_selector, required, node), Inside)
 
 
 def required_nodes(pod: PlacedPod) -> NodeSelector | None:

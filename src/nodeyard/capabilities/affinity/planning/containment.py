@@ -239,9 +239,9 @@ def contains_pod(
     compiled: CompiledClass, node_selector: Mapping[str, str], required: NodeSelector | None, node: ObjectMeta | None
 ) -> Verdict:
     """Like `contains`; `node` is the node that a DaemonSet created the pod for, if one did."""
-    verdict = contains(compiled, node_selector, required)
-    if isinstance(verdict, Inside) or node is None or not compiled.matches(node.labels, node.name):
-        return verdict
+    containment = contains(compiled, node_selector, required)
+    if isinstance(containment, Inside) or node is None or not compiled.matches(node.labels, node.name):
+        return containment
     return _INSIDE
 
 

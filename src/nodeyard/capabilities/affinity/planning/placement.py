@@ -251,24 +251,24 @@ def _check_class(subject: Subject, name: str, context: PlacementContext) -> Plac
     what, affinity_class = subject.what, context.affinity_class(name)
     if affinity_class is None:
         return Placement(Decision.DENIED, PodClassMissing(affinity_class=name), name)
-    verdict = _check_containment(subject, affinity_class, context)
+    containment = _check_containment(subject, affinity_class, context)
     decision = _DECISIONS[enforcement_of(affinity_class, context.namespace_labels())]
-    if isinstance(verdict, Inside):
+    if isinstance(containment, Inside):
         if not _is_bound_inside(subject, affinity_class, context):
             node, is_known = subject.node_name, context.node(subject.node_name) is not None
             outside = NodeNameOutsideClass(subject=what, affinity_class=name, node=node, is_known=is_known)
             return _violation(decision, outside, name)
-        if not verdict.is_vacuous:
+        if not containment.is_vacuous:
             return Placement(Decision.ALLOWED, InsideClass(subject=what, affinity_class=name), name)
         message = Unsatisfiable(subject=what)
         return Placement(Decision.ALLOWED, message, name, (message.text(),))
-    if not isinstance(verdict, Outside):
+    if not isinstance(containment, Outside):
         return _violation(decision, TooComplex(subject=what, affinity_class=name), name)
     node = _reachable_node(subject, affinity_class, context)
-    if verdict.missing is None:
-        example = _describe(verdict.counterexample)
+    if containment.missing is None:
+        example = _describe(containment.counterexample)
         return _violation(decision, OutsideClass(subject=what, affinity_class=name, example=example, node=node), name)
-    key, value = verdict.missing
+    key, value = containment.missing
     missing = MissingNodeSelector(
         subject=what, affinity_class=name, key=key, value=value, has=subject.node_selector.get(key), node=node
     )

@@ -50,8 +50,8 @@ def review(review: AdmissionRequest, view: View) -> AdmissionResponse:
     refused = _create_faults(snapshot) if old is None else _update_faults(snapshot, old)
     if refused is not None:
         return refused
-    verdict = _review_class(snapshot, old)
-    return verdict.with_warnings(*_warnings(snapshot, old)) if verdict.is_allowed else verdict
+    response = _review_class(snapshot, old)
+    return response.with_warnings(*_warnings(snapshot, old)) if response.is_allowed else response
 
 
 def review_record(review: AdmissionRequest, view: View) -> AdmissionResponse:

@@ -188,9 +188,9 @@ def review_placement(review: AdmissionRequest, view: View) -> AdmissionResponse 
     facts = facts_of(placement, lineage)
     if placement.decision is Decision.ALLOWED:
         return AdmissionResponse(True, warnings=placement.warnings, facts=facts)
-    verdict = allowed() if placement.is_allowed else denied(placement.violation)
+    response = allowed() if placement.is_allowed else denied(placement.violation)
     return (
-        verdict.with_warnings(*placement.warnings)
+        response.with_warnings(*placement.warnings)
         .with_facts(**facts)
         .with_audit_annotations(decision=placement.decision.value, reason=placement.reason)
         .with_events(*placement_events(placement, lineage, metadata, review.namespace))
