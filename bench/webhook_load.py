@@ -37,7 +37,7 @@ class LoadResult:
 
 @dataclass(frozen=True)
 class WebhookClient:
-    """How to reach the webhook server, with a client certificate like an API server's."""
+    """Address of the webhook server, with a client certificate like an API server's."""
 
     port: int
     authority: bytes

@@ -39,7 +39,7 @@ PYTHON = "usr/bin/python3.11"
 PACKAGES = "usr/local/lib/python3.11/dist-packages"
 """Debian's interpreter looks here without being told."""
 PLATFORM = "x86_64-manylinux_2_36"
-"""What the C library of the suite can load."""
+"""Platform tag of the wheels that the C library of the Debian suite can load."""
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 NOT_IN_IMAGE = {"prometheus"}
 """Locked packages that only tests use."""

@@ -21,7 +21,7 @@ def registration(bundle: bytes = b"ca") -> Object:
 
 
 class AffinityView:
-    """Of the objects given, as bodies. Kinds of applications are watched as definitions among them declare."""
+    """A view of the bodies given. Kinds of applications are watched as definitions among them declare."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What an operator asks the API server for, in the words of its rights: verb, group, resource and name."""
+"""Requests of an operator in the terms of RBAC: verb, group, resource and name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
     right: Right
     namespace: str
     name: str
-    """Of one object; also where a list or a watch selects it by its name."""
+    """Name of the one object; also of a list or a watch that selects it by its name."""
 
 
 def asked(method: str, path: str, query: Mapping[str, str]) -> Asked | None:
@@ -53,7 +53,7 @@ class Listener(Protocol):
         """Before a request is sent."""
 
     def loses(self, asked: Asked, status: int) -> bool:
-        """Whether nobody is to learn the answer that came with this status."""
+        """Return whether nobody can learn the answer that came with this status."""
 
 
 class ListeningTransport:

@@ -85,7 +85,7 @@ CLASSES = {each.name: each for each in (affinity_class("dc1"), affinity_class("d
 
 
 def snapshot(spec: Object | None = None, **given: Any) -> ApplicationSnapshot:
-    """Of an application with this spec; `app` gives it whole. What its release shows is recorded on it."""
+    """Build the snapshot of an application with this spec, or of `app`. The class of its release is recorded on it."""
     app = given.pop("app", None) or application(spec)
     release = given.get("release")
     return ApplicationSnapshot(

@@ -61,7 +61,7 @@ def read_all(text: str) -> list[dict[str, Any]]:
 
 
 def run(*arguments: str | Path, values: dict[str, Any] | None = None) -> str:
-    """What helm prints; values go in as JSON, so that nothing is guessed about them on the way."""
+    """Return what helm prints. Values are given as JSON, so that helm does not guess their types."""
     command = [clients.find("helm"), *arguments, *(() if values is None else ("--values", "-"))]
     given = None if values is None else json.dumps(values)
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=SECONDS)

@@ -50,7 +50,7 @@ class Snapshot:
 
 
 def shown_as(service):
-    """What the view calls the kind of a service."""
+    """Name of a service's kind in the view."""
     group = service.spec.api_version.rpartition("/")[0]
     return f"{service.spec.kind}.{group or 'core'}"
 

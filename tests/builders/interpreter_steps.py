@@ -1,4 +1,4 @@
-"""What work costs, counted in steps of the interpreter and not in seconds."""
+"""The cost of work, counted in steps of the interpreter and not in seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def steps(work: Callable[[], object]) -> int:
-    """How many instructions it takes, whatever the machine does meanwhile.
+    """Return the number of instructions that a call takes, whatever else the machine does.
 
     The collector stands still: what it would clear away here, with finalizers and all, is the garbage of others.
     """

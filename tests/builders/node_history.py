@@ -1,4 +1,4 @@
-"""What happened to nodes, as the server kept it: what must never be true, not even for a moment, is looked for here."""
+"""The history of nodes, as the server kept it. Tests look in it for states that must never exist, even for a moment."""
 
 from __future__ import annotations
 

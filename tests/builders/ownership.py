@@ -131,7 +131,7 @@ class Samples(ABC):
 
     @abstractmethod
     def body(self, *, is_partial: bool) -> dict[str, Any]:
-        """What there is beside metadata; partial where it is for an apply or a patch."""
+        """Return fields beside metadata; `is_partial` for an apply or a patch."""
 
     def status(self) -> dict[str, Any]:
         return {}

@@ -131,7 +131,7 @@ def review(obj: Object, *, operation: str = "CREATE", old: Object | None = None,
 
 
 class PlacementView:
-    """Of the objects given; kinds of which there is none are not watched, but for those always are."""
+    """A view of the objects given. A kind without objects is not watched, but for those that always are."""
 
     def __init__(self, *bodies: Object) -> None:
         self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in (*_TYPES, *_WHOLE)}

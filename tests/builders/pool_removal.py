@@ -88,7 +88,7 @@ def node(
 
 
 def pod(name: str, on: str, *, owner: str = "ReplicaSet", phase: str = "Running", **metadata: Any) -> Pod:
-    """Of the namespace `default`; metadata as on the wire."""
+    """Build a pod of the namespace `default`; metadata as on the wire."""
     reference = {"kind": owner, "name": "owner", "uid": "uid-owner", "controller": True}
     found = {"name": name, "namespace": "default", "uid": f"uid-{name}", "ownerReferences": [reference], **metadata}
     return msgspec.convert({"metadata": found, "spec": {"nodeName": on}, "status": {"phase": phase}}, Pod)
@@ -135,7 +135,7 @@ class Outcome:
         return found
 
     def state(self, pool: str = "gpu") -> Message:
-        """What the removal of a pool waits for, or else what is done with its MachineDeployment."""
+        """Return what the removal of a pool waits for, or else what is done with its MachineDeployment."""
         about: list[Action | Blocked] = [*self.draft.blocked, *self.actions]
         name = names.deployment(CLUSTER, pool)
         found: list[Message] = [
@@ -217,7 +217,7 @@ class World:
         return self.done(self.plan(), refused).settled()
 
     def done(self, outcome: Outcome, refused: Collection[str] = (), failing: Collection[str] = ()) -> World:
-        """What the server makes of the actions; those with these ids do not reach it."""
+        """Return the world after the actions; `failing` ones do not reach the server, which refuses `refused` ones."""
         world = self
         for action in outcome.actions:
             if action.id not in failing:

@@ -40,5 +40,5 @@ class ReleaseWorld(LoopThread):
 
     @property
     def errors(self) -> Any:
-        """What was tried in vain and is no refusal of admission."""
+        """Writes that failed for another reason than a refusal of admission."""
         return self._world.errors

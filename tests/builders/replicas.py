@@ -22,7 +22,7 @@ class Replica:
         self.identity = identity
         self.diary = []
         self.finishing = None
-        """What a key waits for before it is given up; None: nothing is in flight."""
+        """Event that a key awaits before it is released; None: nothing is in flight."""
         self.client = connect(server)
         self.tap = self.client.transport = Tap(self.client.transport)
         self.shares = ShardLeases("trees", identity, self, clock=clock, random=Random(identity), timing=KEY_LEASE)
@@ -59,7 +59,7 @@ class Replica:
         await self._task
 
     async def kill(self):
-        """As a process dies: nothing is given back."""
+        """Stop as a killed process does: no Lease is released."""
         self.part()
         await self.stop()
 
@@ -85,7 +85,7 @@ class Fleet:
             assert len(had) == len(set(had)), f"had twice: {sorted(key for key in had if had.count(key) > 1)}"
 
     async def until(self, condition, seconds, step=0.25):
-        """How long it took; fails after so many seconds."""
+        """Return the seconds until the condition holds; fail after `seconds`."""
         for count in range(round(seconds / step) + 1):
             if condition():
                 return count * step
@@ -93,7 +93,7 @@ class Fleet:
         raise AssertionError(f"not within {seconds:g} s")
 
     async def leases(self):
-        """Of keys and replicas: who holds them, by name."""
+        """Return the holder of each key, by name."""
         page = await self.client.list(LEASES, NAMESPACE)
         return {each["metadata"]["name"]: each["spec"].get("holderIdentity") for each in page.items}
 

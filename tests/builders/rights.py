@@ -36,7 +36,7 @@ _MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 _WRITES = {"create", "update", "patch", "delete"}
 _CREATED, _FURTHER = 201, 300
 GRANTED = "granted namespaces"
-"""Where an administrator grants something: in single namespaces, whichever."""
+"""Placeholder for single namespaces, whichever, in which an administrator grants something."""
 
 
 def unregistered(capability: Capability) -> set[str]:
@@ -48,16 +48,16 @@ def unregistered(capability: Capability) -> set[str]:
 class Grant(NamedTuple):
     right: Right
     namespace: str
-    """Where alone it holds; empty: everywhere."""
+    """Namespaces in which alone it holds; empty: everywhere."""
     names: tuple[str, ...]
-    """Of what alone; none: of everything."""
+    """Names for which alone it holds; none: everything."""
 
     def __str__(self) -> str:
         place = f" in {self.namespace}" if self.namespace else ""
         return f"{self.right}{place}{' named ' if self.names else ''}{', '.join(self.names)}"
 
     def covers(self, asked: Asked) -> bool:
-        """As the server judges it."""
+        """Return whether this right allows the request, by RBAC's rules."""
         group, resource, verb = asked.right
         parts = ("*", f"*/{resource.partition('/')[2]}", resource)
         return (
@@ -133,12 +133,12 @@ class Audit:
     # judging
 
     def has(self, right: str) -> bool:
-        """Whether a right, as `needless` names it, was made use of."""
+        """Return whether a right, as `needless` names it, was used."""
         return any(str(grant) == right for grant in self._used())
 
     def needless(self, rare: Iterable[str] = (), patience: float = 5.0) -> set[str]:
-        """What is granted and nobody asked for, but for what is known to be asked for rarely; and what is called rare
-        and is not granted. Some of it may be on its way still."""
+        """Return the rights that are granted and were never used, but for those listed as rare; and what is called rare
+        and is not granted. Waits, because some requests may still be in flight."""
         with suppress(TimeoutError):
             until(lambda: not self._needless(rare), "everything was made use of", patience)
         return self._needless(rare)
@@ -149,11 +149,11 @@ class Audit:
         return unused - set(rare) | set(rare) - granted
 
     def beyond(self) -> set[str]:
-        """What was asked for and is not granted."""
+        """Return the requests that no granted right allows."""
         return {str(each.right) for each in set(self._asked) if self._narrowest(each) is None}
 
     def loose(self, *fixed: str) -> set[str]:
-        """What is granted on everything and was asked for only of objects whose names are the same in every cluster."""
+        """Return rights on every object that were used only for objects whose names are the same in every cluster."""
         used = self._used().items()
         return {str(grant) for grant, names in used if not grant.names and names <= set(fixed)}
 

@@ -86,7 +86,7 @@ def reviewed(verdict):
 
 
 def look(rest, path):
-    """What is there, or None."""
+    """Return the stored object, or None."""
     try:
         return rest.get(path)
     except RestError as error:
@@ -109,7 +109,7 @@ def discard_webhooks(rest):
 
 
 def registered_path(rest, capability="labels", path=VALIDATING):
-    """Where the API server asks the first webhook of a capability."""
+    """Return the path at which the API server calls the first webhook of a capability."""
     (entry, *_) = rest.get(f"{path}/nodeyard-{capability}")["webhooks"]
     return urlsplit(entry["clientConfig"]["url"]).path
 

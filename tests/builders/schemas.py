@@ -31,7 +31,7 @@ _FLAGS = (
 
 
 def schemas(depth: int = 3) -> st.SearchStrategy[Any]:
-    """Of an object, as a definition may have them."""
+    """Generate schemas of objects, as a CRD may have them."""
     return _objects(depth).map(lambda node: {**node, "type": "object"})
 
 

@@ -72,7 +72,7 @@ class ShardedProcess:
 
 
 class Holders:
-    """Who had which key and who wrote to which node, as the server kept it in order. Begins where it is made."""
+    """Record of who held which key and who wrote to which node, in the server's order. Begins when it is created."""
 
     def __init__(self, api, prefix):
         self._session = Session(api.url, api.authority.pem, api.admin_token)

@@ -70,7 +70,7 @@ def namespace(name: str, *, of: str = "", **metadata: Any) -> Namespace:
 
 
 def secret(namespace: str, text: str, **more: Any) -> Object:
-    """As an item of a list: it does not say what it is."""
+    """Return the object as an item of a list: without apiVersion and kind."""
     encoded = base64.b64encode(text.encode()).decode()
     metadata = {"name": names.VALUES_SECRET, "namespace": namespace, "uid": f"uid-values-{namespace}"}
     return {"metadata": metadata, "type": "Opaque", "data": {names.VALUES_KEY: encoded}, **more}
@@ -103,7 +103,7 @@ def planned(world: TenantsSnapshot) -> Planned:
 
 
 def reasons(found: Planned) -> list[str]:
-    """What is refused."""
+    """Return the blocked reasons."""
     return [each.reason for each in found.plan.blocked]
 
 

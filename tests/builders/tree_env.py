@@ -282,7 +282,7 @@ def node_model(node: str, **more: Any) -> dict[str, Any]:
 
 
 def selector_model(name: str, selector: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """Of the leaf nodes with the label `pool=<name>`, unless a whole selector is given."""
+    """Return a leaf model that selects nodes by the label `pool=<name>`, unless a whole selector is given."""
     chosen = {"matchLabels": {"pool": name}} if selector is None else selector
     return {"leafNodeName": name, "nodeSelector": {"labelSelector": chosen}, **more}
 

@@ -124,7 +124,7 @@ def enforce(http, namespace, fresh, eventually, configmaps):
 
 
 def is_in_force(http: Session, configmaps: str, policy: str) -> bool:
-    """Whether the policy has something to say about the canary."""
+    """Return whether the policy complains about the canary."""
     answer = http.post(configmaps, {"metadata": {"name": "canary"}}, query={"dryRun": "All"})
     return any(f"'{policy}'" in said for said in (answer.message, *answer.warnings))
 

@@ -1,4 +1,4 @@
-"""Who may do what: RBAC, access reviews, impersonation, service accounts."""
+"""Authorization: RBAC, access reviews, impersonation, service accounts."""
 
 from __future__ import annotations
 

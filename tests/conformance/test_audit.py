@@ -1,4 +1,4 @@
-"""What webhooks and policies leave in the audit log."""
+"""Audit annotations of webhooks and policies."""
 
 from __future__ import annotations
 

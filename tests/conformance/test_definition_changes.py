@@ -69,7 +69,7 @@ def group(http, fresh, namespace, eventually) -> Group:
 
 @pytest.fixture
 def changed(http, group, eventually) -> str:
-    """Where the Foos are, one of which was stored when the schema knew `old` and had no default for `b`."""
+    """Create the Foos, one of which was stored when the schema knew `old` and had no default for `b`."""
     group.define("foos", "Foo", version(a=STRING, old=STRING))
     path = group.served("foos")
     group.make(path, "x", a="1", old="y")

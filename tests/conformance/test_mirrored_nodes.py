@@ -1,4 +1,4 @@
-"""What clustertree relies on when it writes nodes, and that what it writes is what the server keeps."""
+"""Server behaviour that clustertree relies on when it writes nodes: what it writes is stored."""
 
 from __future__ import annotations
 

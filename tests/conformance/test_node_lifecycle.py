@@ -1,4 +1,4 @@
-"""What becomes of nodes and their pods when conditions and taints change."""
+"""Nodes and their pods when conditions and taints change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ValidatingAdmissionPolicy may ask beyond the object: what the user may do, and parameters."""
+"""Inputs of a ValidatingAdmissionPolicy beyond the object: the authorizer, and parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHECKS = {
     "error": ("authorizer.requestResource.check('approve').errored()", False),
     "variable": ("variables.may", True),
 }
-"""What is asked about bob by name of the configmap he writes, and the answer."""
+"""Questions about bob by the name of the configmap he writes, and their answers."""
 
 SCALE = "authorizer.group('apps').resource('deployments').subresource('scale').namespace('{ns}')"
 

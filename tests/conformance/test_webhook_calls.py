@@ -1,4 +1,4 @@
-"""How webhooks are reached and called: by service, in time, in rounds, and in which version of an object."""
+"""Calls of webhooks: by service, timeouts, reinvocation, and conversion of versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What integration tests share."""
+"""Fixtures of integration tests."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def secret(type, name="stolen"):
 
 
 def attacks(namespace):
-    """What each account tries in a namespace: method, path and body."""
+    """Requests that each account tries in a namespace: method, path and body."""
     core = f"/api/v1/namespaces/{namespace}"
     return {
         "mint a token by a Secret": ("POST", f"{core}/secrets", secret("kubernetes.io/service-account-token")),
@@ -92,7 +92,7 @@ def attacks(namespace):
 
 
 def elsewhere():
-    """What no account may do in a namespace that nobody granted."""
+    """Requests that no account may make in a namespace that nobody granted."""
     core = "/api/v1/namespaces/kube-system"
     config_map = {"metadata": {"name": "stolen"}}
     return {

@@ -69,7 +69,7 @@ class Place:
         return namespace.format(self._number)
 
     def write(self, namespace, name="a", **data):
-        """What came of it: nothing, or the refusal."""
+        """Return the refusal, or None."""
         try:
             self._rest.call("POST", f"{MAPS.format(self.name(namespace))}?dryRun=All", a_map(name, **data))
         except RestError as error:

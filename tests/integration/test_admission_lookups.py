@@ -57,7 +57,7 @@ class Family:
         self.rest.replace_or_create(role)
 
     def ask(self, *owners, query=""):
-        """What the webhook says of an object with these owners."""
+        """Return the webhook's answer about an object with these owners."""
         body = owner_lookup.question(f"ask-{next(self._names)}", *owners)
         try:
             self.rest.call("POST", f"{MAPS}{query}", body)

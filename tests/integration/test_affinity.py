@@ -11,7 +11,7 @@ DC1, DC2 = {ZONE: "dc1"}, {ZONE: "dc2"}
 
 @pytest.fixture(scope="module")
 def platform(affinity):
-    """What the design's administrator makes."""
+    """Create the objects that the design's administrator creates."""
     affinity.affinity_class("dc1", nodeSelector=DC1)
     affinity.affinity_class("dc2", nodeSelector=DC2)
     affinity.affinity_class("gpu", nodeSelector={"node.kubernetes.io/gpu": "true"})
@@ -34,7 +34,7 @@ def acme(platform):
 
 
 def left_in_tenant(platform, tenant, kind):
-    """What the operator says would go with a tenant's namespace, where that has an object of the kind."""
+    """Return what the operator says would be lost with a tenant's namespace that has an object of the kind."""
     warnings = platform.http.delete(platform.path("Tenant", tenant, ROOT), query={"dryRun": "All"}).warnings
     return next((each for each in warnings if f"1 {kind}" in each), "")
 
@@ -321,7 +321,7 @@ def test_a_held_tenant_is_deleted_by_itself_once_its_contents_are_gone(platform,
 
 
 def test_a_pod_that_an_object_of_another_kind_controls_holds_the_deletion_too(platform):
-    """As the database of an operator does: nothing else tells that it would be lost."""
+    """The pod of a database operator, for example: nothing else tells that it would be lost."""
     tenant = unique("operated")
     home = platform.tenant(tenant)
     kind = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND}

@@ -107,7 +107,7 @@ def test_a_pod_that_a_daemon_set_made_for_a_node_of_the_class_is_admitted_by_tha
     platform.create({**daemons, "kind": "DaemonSet"})
 
     def made_for(zone):
-        """As the controller of DaemonSets: the node's name stands where the template's terms were."""
+        """Name the node as the DaemonSet controller does: in place of the template's terms."""
         field = {"key": "metadata.name", "operator": "In", "values": [f"{home.namespace}-{zone}"]}
         named = {"nodeSelectorTerms": [{"matchFields": [field]}]}
         affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": named}}

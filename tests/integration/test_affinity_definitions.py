@@ -1,4 +1,4 @@
-"""What is planned for definitions and applications is taken by the server as it is, and planned again changes nothing.
+"""The server accepts what is planned for definitions and applications, and the next plan changes nothing.
 
 On the real server HelmReleases are Flux's own kind, on the embedded one their stand-in.
 """
@@ -259,7 +259,7 @@ def test_a_class_change_replaces_the_placement_whole_and_settles_when_flux_is_do
 
 
 def report(kind, name, generation):
-    """As Flux says that a release is ready."""
+    """Set the conditions by which Flux says that a release is ready."""
     ready = {
         "type": "Ready",
         "status": "True",

@@ -31,7 +31,7 @@ def affinity(api, affinity_crds):
 
 
 def apply(affinity, file):
-    """As often as it takes: some of it is of kinds, or in namespaces, that come about by the rest."""
+    """Apply a file's objects, each again until it is accepted: some need kinds or namespaces that others create."""
     for obj in yaml.safe_load_all(file.read_text()):
         if obj["kind"] == names.DEFINITION_KIND:
             given = obj["spec"]["application"]

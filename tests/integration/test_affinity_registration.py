@@ -1,4 +1,4 @@
-"""What is registered for affinity is what an API server takes: selectors, rules and conditions alike."""
+"""The API server accepts what is registered for affinity: selectors, rules and conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is planned for tenants is taken by the server as it is, and then there is nothing left to plan.
+"""The server accepts the objects planned for tenants unchanged, and the next plan is empty.
 
 No operator runs: the plan is made of what the server has, and carried out request by request.
 """

@@ -20,7 +20,7 @@ def affinity(api, affinity_crds):
 
 
 def change(affinity, kind, **spec):
-    """What a definition declares."""
+    """Change the spec of an object of a kind that a definition declares."""
     answer = affinity.patch(names.DEFINITION_KIND, kind.lower(), {"spec": spec})
     assert answer.status == 200, answer.content
 

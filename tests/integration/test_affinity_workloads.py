@@ -1,4 +1,4 @@
-"""What is said about workloads before their pods, and what becomes of the labels that are ours: the webhooks called."""
+"""Webhooks warn about workloads before their pods exist, and guard the labels that are ours."""
 
 import pytest
 from tests.builders.affinity_env import CONTAINERS, DRY, pod_body, set_body, unique

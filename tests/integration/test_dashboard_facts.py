@@ -1,4 +1,4 @@
-"""What capabilities and the recorder tell the page, with the operators at work."""
+"""Facts that capabilities and the recorder give to the page while operators run."""
 
 import pytest
 from tests.builders.dashboard import LOOPBACK, Page, local_page

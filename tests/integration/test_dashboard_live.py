@@ -1,4 +1,4 @@
-"""What the page follows, under virtual time: plans of keys that others reconcile, and passes of one's own."""
+"""The live state of the page, under virtual time: plans of keys that others reconcile, and own passes."""
 
 import asyncio
 from contextlib import asynccontextmanager

@@ -57,7 +57,7 @@ class Show:
         }
 
     def allow(self, *verbs):
-        """As a user does who declares a kind: a role of any name, with the label."""
+        """Declare a kind as a user does: a role of any name, with the label."""
         self.rest.replace_or_create(
             {
                 "apiVersion": "rbac.authorization.k8s.io/v1",

@@ -32,7 +32,7 @@ DC1 = {"affinityClass": "dc1", "nodeSelector": {ZONE: "dc1"}}
 EITHER = {"affinityClass": "near", "nodeAffinity": required(term(zone=["dc1"]), term(zone=["dc2"]))}
 SSD = required(term(disk=["ssd"]))
 PLATFORM = {"_cluster": None, "_namespace": {"defaultAffinityClass": "dc1", "allowedAffinityClasses": ["dc1", "dc2"]}}
-"""What comes along in the Secret of the tenant."""
+"""Other values in the Secret of the tenant."""
 
 
 @pytest.fixture(autouse=True)
@@ -208,7 +208,7 @@ def test_what_is_rendered_goes_through_kustomize(chart, tmp_path):
 
 
 def test_a_chart_that_writes_the_key_itself_too_is_refused_as_by_flux(tmp_path):
-    """What the helper's OWN is for; and that these tests read as strictly."""
+    """The helper's `OWN` decides, and these tests read it as strictly."""
     twice = "kind: Twice\napiVersion: v1\nmetadata: {name: twice}\n" + SELECTOR.replace("first: 1", "nodeSelector: {}")
     text = render(chart_of(tmp_path / "probe", twice), {"_scheduling": DC1})
 

@@ -34,7 +34,7 @@ cp -rL "$ACCOUNT" "$ROOT/run/secrets/kubernetes.io/serviceaccount"
 chmod -R a+rX "$ROOT/run"
 exec env -i "$@"
 """
-"""What a kubelet does: the root is read-only, /tmp is memory, the account is mounted, the user has no rights."""
+"""Script that starts the container as a kubelet does: read-only root, /tmp in memory, mounted account, no rights."""
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def everything():
 
 @pytest.fixture
 def operated(monkeypatch, tmp_path):
-    """What `nodeyard run` would do with the arguments of a Deployment, and does not; certificates are in `tmp_path`."""
+    """Runs a Deployment's arguments and returns the operation that `nodeyard run` would start, without starting it."""
 
     async def note(operation, _stopped):
         started.append(operation)

@@ -33,7 +33,7 @@ NOT_EMBEDDED = {"NetworkPolicy"}
 
 
 class Cluster:
-    """Where the charts are installed."""
+    """Namespace in which the charts are installed."""
 
     def __init__(self, api):
         self.api = api

@@ -1,4 +1,4 @@
-"""What grows with the fleet does not hold the event loop of an operator, on which admission is served too."""
+"""Work that grows with the fleet does not hold the event loop of an operator, which also serves admission."""
 
 import gc
 from statistics import median

@@ -46,7 +46,7 @@ from nodeyard.testing.session import MERGE, Session
 pytestmark = pytest.mark.timeout(400)  # some fifty commands, one after the other
 
 CLUSTER_SECONDS = 2.0
-"""How long the command line waits for further clusters, none of which answers."""
+"""Seconds that the command line waits for further clusters, none of which answers."""
 PROGRAM = [
     sys.executable,
     "-c",
@@ -61,7 +61,7 @@ MARK = "planted-s3cret"
 
 
 def encodings(text):
-    """As it is, and the middle of it as it stands in Base64 at each of the three places it may begin at."""
+    """Return the secret as it is, and its middle in Base64 at each of the three offsets."""
     return [text, *(base64.b64encode(b"x" * shift + text.encode())[4:-4].decode() for shift in range(3))]
 
 
@@ -131,7 +131,7 @@ def secret(namespace, name, labels=None, **data):
 
 
 def with_last_applied(body):
-    """As kubectl leaves it, with a copy of everything."""
+    """Annotate the object as kubectl does, with a copy of itself."""
     annotations = {**(body["metadata"].get("annotations") or {}), LAST_APPLIED: json.dumps(body)}
     return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
 
@@ -230,7 +230,7 @@ def workload_clusters():
 
 
 def certificate():
-    """Of the webhooks, of no use."""
+    """Build the Secret of the webhooks' certificate, with a key that is none."""
     key = f"-----BEGIN PRIVATE KEY-----\n{encoded(f'{MARK}-pem')}\n-----END PRIVATE KEY-----\n"
     return secret(NAMESPACE, "nodeyard-webhook-certificates", tls_key=key, tls_crt=key, ca_crt=key)
 
@@ -267,7 +267,7 @@ def operating(server, log, ports):
 
 
 class Story:
-    """What is done to what was planted, and what is told of it."""
+    """The life of objects with planted secrets, and everything that the operator says of them."""
 
     def __init__(self, server, directory, eventually):
         self.rest = server.rest
@@ -299,7 +299,7 @@ class Story:
     # what happens
 
     def _work(self):
-        """What is planted is carried to where it is meant to be."""
+        """Let the operator carry the secrets to the objects for which they are meant."""
         for name in GIVEN:
             self._initialize(f"lc-{name}")
         self._until(lambda: all(conditions(self.rest, CLUSTERS)), "every Cluster has its conditions")
@@ -317,14 +317,14 @@ class Story:
         self.marks += [line for line in key.splitlines() if len(line) > 40 and "-----" not in line]
 
     def _initialize(self, name):
-        """As Cluster API: there has been an API server, whose kubeconfig is there."""
+        """Act as Cluster API does when the control plane is initialized and its kubeconfig exists."""
         path = f"/apis/{pools.CAPI_API_VERSION}/namespaces/{pools.namespace(name)}/clusters/{name}"
         self._until(lambda: look(self.rest, path), f"{name} has its Cluster")
         status = {"status": {"initialization": {"controlPlaneInitialized": True}}}
         self.rest.call("PATCH", f"{path}/status", status, content_type=MERGE)
 
     def _fail(self):
-        """What is wrong is told of."""
+        """Break the inputs, so that the operator complains about them."""
         self._until(lambda: len(self._unreached()) == len(GIVEN), "no workload cluster is reached")
         values = f"/api/v1/namespaces/{affinity.PLATFORM_NAMESPACE}/secrets/{affinity.VALUES_SECRET}"
         torn = {"data": {"values.yaml": encoded(TORN_VALUES)}}
@@ -422,7 +422,7 @@ class Story:
             self.outputs[" ".join(arguments[:2])] = done.stdout + done.stderr
 
     def _collect(self, when):
-        """What is on the server, and what plans and `why` say of it."""
+        """Return what the server stores, and what plans and `why` say of it."""
         objects = list(everything(self.rest))
         told = {named(obj): json.dumps(written(obj)) for obj in objects} | asyncio.run(said(self.server, objects))
         self.outputs |= {f"{name}, {when}": text for name, text in told.items()}
@@ -459,7 +459,7 @@ THEIRS = ("HelmRelease helm.", "Cluster kosmos.", "Vault apps.", "ComputeProfile
 
 
 def written(obj):
-    """What of an object the operator may have written without having been asked to write it there."""
+    """Return the parts of an object that the operator may have written without being asked."""
     annotations = {key: text for key, text in (obj["metadata"].get("annotations") or {}).items() if key != LAST_APPLIED}
     shown = {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
     if f"{obj['kind']} {obj['apiVersion']}".startswith(THEIRS):
@@ -468,7 +468,7 @@ def written(obj):
 
 
 async def said(server, objects):
-    """What `nodeyard plan` prints in all forms, and `nodeyard why` of each object."""
+    """Return what `nodeyard plan` prints in all forms, and `nodeyard why` of each object."""
     async with connect(load_config(server.kubeconfig)) as client:
         operators, _ = await find_running(client, CAPABILITIES)
         async with plan_dry(client, CAPABILITIES) as planner:

@@ -35,7 +35,7 @@ def running(kubeconfig, *arguments):
 
 
 def lines_until(process, message):
-    """What it logs up to a message."""
+    """Return the log up to a message."""
     found = []
     for text in process.stderr:
         found.append(json.loads(text))

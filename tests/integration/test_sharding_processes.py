@@ -41,12 +41,12 @@ class Stage:
             )
 
     def are_all(self, team):
-        """Whether every node has been written to for it."""
+        """Return whether every node has been written to for it."""
         nodes = [self._api.rest.call("GET", f"/api/v1/nodes/{rule}-n") for rule in self.rules]
         return all(node["metadata"]["labels"].get(labels.TEAM) == team for node in nodes)
 
     def have(self, *processes):
-        """Whether these have everything, each some of it."""
+        """Return whether these replicas hold all keys together, and each holds some."""
         found = self.holders.now()
         return len(found) == COUNT and set(found.values()) == {each.identity for each in processes}
 

@@ -259,7 +259,7 @@ def connection(attacked, *, tls=True, sent=b""):
 
 
 def is_closed(connection):
-    """Whether the server has ended it, after what it may have answered."""
+    """Return whether the server has closed the connection, after what it may have answered."""
     connection.settimeout(0)
     try:
         while connection.recv(4096):

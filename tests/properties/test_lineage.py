@@ -84,7 +84,7 @@ def start_of(graph):
 
 
 def looked_up(graph, wanted):
-    """What the server says; labels always mean a release."""
+    """Return what the server answers about an object."""
     there = graph[wanted.name]
     if wanted.kind != _kind(wanted.name) or there.state == "missing":
         return Missing()
@@ -95,7 +95,7 @@ def looked_up(graph, wanted):
 
 
 def edges(graph, one, *, with_labels):
-    """Where a step leads from an object: a name and the uid that is meant, if any."""
+    """Return where a step leads from an object: a name and the uid that is meant, if any."""
     if one.application:
         return []
     found = list(one.owners)

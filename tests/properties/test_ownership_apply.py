@@ -1,4 +1,4 @@
-"""What holds of every apply, whatever the configurations."""
+"""Properties of every apply, whatever the configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of the removal of pools, whatever happens meanwhile.
+"""Properties of the removal of pools, whatever happens meanwhile.
 
 Pods come and go, budgets refuse them, machines join and leave, somebody cordons and uncordons, pools are put back and
 taken out again, the policy changes, and any write may be lost: the planner sees only what is there.

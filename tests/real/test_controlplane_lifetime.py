@@ -61,7 +61,7 @@ def another_process() -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]
 
 @pytest.fixture
 def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where control planes of other processes do not clear away what is left of ours."""
+    """Use a temporary directory in which control planes of other processes do not remove our leftovers."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""What runs beside the API server when asked: controllers, the scheduler, KWOK."""
+"""Optional components beside the API server: controllers, the scheduler, KWOK."""
 
 from __future__ import annotations
 

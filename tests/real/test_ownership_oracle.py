@@ -179,7 +179,7 @@ class Walk:
             assert sorted(map(str, answer.causes)) == sorted(map(str, refusal.causes())), step
 
     def agree(self, settled: Response, answer: Response, step: Step) -> bool:
-        """Whether the server took it; it must have taken ours if and only if it took what was sent."""
+        """Return whether the server accepted it; it must accept ours if and only if it accepted what was sent."""
         if answer.status == 422 and '"null"' in answer.message:
             # An apply can leave a null where an update would drop it, and the server then refuses its own result.
             return False
@@ -259,7 +259,7 @@ class Walk:
         return {**self.live, "metadata": {**self.live["metadata"], "managedFields": entries}}
 
     def settled(self, predicted: dict[str, Any], subresource: str) -> Response:
-        """What the server would make of our prediction."""
+        """Return the server's result for our prediction."""
         metadata = {name: value for name, value in predicted["metadata"].items() if name not in SERVER_SET}
         body = {**predicted, "metadata": metadata}
         if self.live is None:
@@ -286,7 +286,7 @@ class Walk:
 
 
 def attempt(make: Callable[[], Any]) -> tuple[Any, PatchError | ApplyError | None]:
-    """What is made, or why not."""
+    """Return the created object, or the error."""
     try:
         return make(), None
     except (PatchError, ApplyError) as refusal:

@@ -1,4 +1,4 @@
-"""What the real API server writes as protocol buffers is read as what it writes as JSON.
+"""Protocol buffers written by the real API server are read as the JSON that it writes.
 
 With NODEYARD_RECORD=1 its answers become the records that the unit tests read.
 """

@@ -97,7 +97,7 @@ def _object(kind: str, body: Case) -> Case:
 
 
 def causes(call: Callable[[], Any]) -> list[str]:
-    """Of a 422, each as `reason field: message`; none when the call succeeds."""
+    """Return the causes of a 422, each as `reason field: message`; none when the call succeeds."""
     try:
         call()
     except RestError as error:
@@ -118,7 +118,7 @@ def settled(call: Callable[[], Any]) -> Case:
 
 
 def reading(call: Callable[[str], Any], result: Callable[[Any], Case]) -> Case:
-    """What becomes of an object as it is read, and what is unknown in it."""
+    """Return the object as it is read, and its unknown fields."""
     answer: Case = {}
     try:
         answer.update(result(call("dryRun=All&fieldValidation=Ignore")))

@@ -25,7 +25,7 @@ PLUGINS = ("ValidatingAdmissionWebhook", "MutatingAdmissionWebhook")
 
 @pytest.fixture
 def caller(tmp_path):
-    """What the API server is told, in files; the authority that signed its certificate is beside them, and in one file
+    """Files for the API server; the authority that signed its certificate is beside them, and in one file
     each that certificate and one of the same name by another authority, with their keys."""
     authority = Authority("api-servers")
     (tmp_path / "ca.crt").write_bytes(authority.pem)

@@ -30,7 +30,7 @@ HEALTHY = {
     'nodeyard_leader{capability="spares",pod="b"}': "0x120",
     'nodeyard_webhook_reviews_total{webhook="pods",verdict="denied"}': "0+60x120",
 }
-"""What two replicas of a fleet without problems export, a sample a minute."""
+"""Metrics of two replicas of a fleet without problems, a sample a minute."""
 
 # alert: what differs from a healthy fleet, labels, summary
 FIRING = {

@@ -1,4 +1,4 @@
-"""What `nodeyard.client` offers is what its users build on."""
+"""The public names of `nodeyard.client`."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""What `make release` writes; the image itself is tested in tests/integration/test_image.py."""
+"""Files that `make release` writes; the image itself is tested in tests/integration/test_image.py."""
 
 import hashlib
 import json

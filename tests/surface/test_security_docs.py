@@ -12,7 +12,7 @@ TEST = re.compile(r"tests/[\w/]+\.py(?:::\w+)?")
 
 
 def rows():
-    """Of the table of threats: what is named in the first column, and the tests in the last."""
+    """Return rows of the table of threats: the first column, and the tests in the last."""
     text = (ROOT / "docs/security.md").read_text().partition("## Threats")[2]
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return [(cells[0], TEST.findall(cells[-1])) for cells in lines if not cells[0].startswith(("threat", "---"))]
@@ -37,7 +37,7 @@ RIGHTS = {
     ("delete", "nodes"): "delete any Node",
     ("create", "pods/eviction"): "drain nodes",
 }
-"""What a right lets a stolen token do."""
+"""Consequences of a right in a stolen token."""
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda each: each.name)

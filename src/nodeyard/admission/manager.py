@@ -53,7 +53,7 @@ class Webhooks:
 
     bind: Address
     reach: Reach | None = None
-    """How the API server reaches the webhooks; None serves them without registering them."""
+    """Address at which the API server reaches the webhooks; None serves them without registering them."""
     folder: Path | None = None
     """Directory of user-managed certificates; None generates them into a Secret."""
     rotation: RotationPolicy = field(default_factory=RotationPolicy)

@@ -92,7 +92,7 @@ IDENTITY: Final = "identity"
 _GZIP: Final = ("gzip", "x-gzip")
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 PIECE_BYTES: Final = 1 << 20
-"""How much of a stream is decoded at a time."""
+"""Number of bytes of a stream that are decoded at a time."""
 LARGE_BYTES: Final = 64 * 1024
 """A compressed body of more than this is decoded on another thread."""
 

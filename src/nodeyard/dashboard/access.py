@@ -1,4 +1,4 @@
-"""Who may see the page: sessions, and the checks of every request.
+"""Access to the page: sessions, and the checks of every request.
 
     Host ─▶ Origin (POST) ─▶ session cookie ─▶ viewer
 

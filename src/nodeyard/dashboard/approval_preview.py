@@ -1,4 +1,4 @@
-"""What approving a held plan means: the pods on its nodes with their budgets, and the steps that follow.
+"""Consequences of approving a held plan: the pods on its nodes with their budgets, and the steps that follow.
 
 Pods and budgets are read with the viewer's own credentials.
 """

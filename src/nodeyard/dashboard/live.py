@@ -1,4 +1,4 @@
-"""What the page shows, followed live: tiles, and what capabilities say of attention, rollouts and places.
+"""Live state of the page: tiles, and what capabilities say of attention, rollouts and places.
 
 informers ──▶ Live ──▶ Feed, History
                ├─ TileBoard     every 250 ms, the marked nodes

@@ -69,7 +69,7 @@ class Mark(Struct, frozen=True):
 
 
 class Point(Struct, frozen=True):
-    """What happened from `t` until the next point."""
+    """Counts from `t` until the next point."""
 
     t: float
     passes: int = 0
@@ -193,7 +193,7 @@ class Recorder:
         self.began = self._now
         self._pending: deque[_Pending] = deque(maxlen=PENDING)
         self._results: deque[tuple[float, PassEvent, ActionResult]] = deque()
-        """Of the outcome that is being recorded."""
+        """Results of the outcome that is being recorded."""
         self._held: dict[tuple[str, Key], str] = {}
         self._refused: dict[_Subject, tuple[float, str]] = {}
         """Evictions that a PodDisruptionBudget refused, the latest last, by pod or by what an Event is about."""

@@ -127,7 +127,7 @@ class Budget(Struct, frozen=True):
 
 
 class ApprovalPreview(Struct, frozen=True):
-    """What approving a held plan means."""
+    """Consequences of approving a held plan."""
 
     id: str
     nodes: int

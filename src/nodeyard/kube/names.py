@@ -46,7 +46,7 @@ MIRRORED_CLUSTER = "kosmos-io/owned-by-cluster"
 POOL_DRAINING = "lattice.dev/draining"
 """Annotation of a node that its worker pool is draining."""
 OWNERS_PREFIXES = ("nyallocator.cybozu.io/", "lattice.dev/", f"{GROUP}/")
-"""How label keys begin by which a node belongs to something in its own cluster: they say nothing in another one."""
+"""Prefixes of label keys by which a node belongs to something in its own cluster: they say nothing in another one."""
 
 RESTRICTED_DOMAIN = "node-restriction.kubernetes.io"
 """Label keys under this domain are out of a kubelet's reach: the NodeRestriction admission plugin refuses them."""

@@ -68,7 +68,7 @@ class ParsedTerm(NamedTuple):
 
     labels: tuple[Requirement, ...]
     fields: tuple[FieldRequirement, ...]
-    """Of the node's name only."""
+    """Terms about the node's name only."""
 
 
 def parse_terms(selector: NodeSelector) -> list[ParsedTerm]:

@@ -31,7 +31,7 @@ _LIMIT = re.compile(r"(?P<nodes>\d+)(?:,(?P<percent>\d+)%)?")
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """How many nodes a plan may disrupt without approval: this number, or this share of the managed nodes."""
+    """Limit of nodes that a plan may disrupt without approval: this number, or this share of the managed nodes."""
 
     nodes: int = 25
     percent: int = 10

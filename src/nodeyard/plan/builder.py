@@ -22,7 +22,7 @@ from nodeyard.plan.model import (
 )
 
 NAMED: Final = 10
-"""How many names a fact lists at most."""
+"""Number of names that a fact lists at most."""
 
 
 class PlanBuilder:

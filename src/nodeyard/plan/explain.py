@@ -31,7 +31,7 @@ NEUTRAL: Final = frozenset(
 )
 """Condition types that are neither good nor bad; the second row is Cluster API's."""
 CANDIDATES: Final = 20
-"""How many selected candidates, and how many others, are named."""
+"""Number of selected candidates, and of others, that are named."""
 
 
 @dataclass(frozen=True)

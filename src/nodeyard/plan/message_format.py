@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 Facts: TypeAlias = Mapping[str, Any]
 NAMED: Final = 5
-"""How many items a message names at most."""
+"""Number of items that a message names at most."""
 
 
 class _Blank(dict[str, Any]):

@@ -105,7 +105,7 @@ class Action(_Struct, frozen=True):
     later plans and objects not known yet. The name contains the uid and generation of the object that causes the
     change, so an approval is for one generation."""
     group_nodes: int = 0
-    """How many nodes the approval group disrupts in the plans of all keys. The brake uses this number; each plan shows
+    """Number of nodes that the approval group disrupts in the plans of all keys. The brake uses it; each plan shows
     only its own nodes."""
     group_managed: int = 0
     """The number of managed nodes that `group_nodes` is a share of; 0 for the managed nodes of the plan."""

@@ -27,9 +27,9 @@ from nodeyard.plan.reasons import EngineReason
 from nodeyard.plan.style import BLANK, PLAIN, Line, Role, Style
 
 TEXTS: Final = 2
-"""How many different messages of equal actions, or of refusals for one reason, are shown."""
+"""Number of different messages of equal actions, or of refusals for one reason, that are shown."""
 HELD: Final = 20
-"""How many held plans are shown; each has its own id to approve."""
+"""Number of held plans that are shown; each has its own id to approve."""
 _ROLES: Final = {"+": Role.ADDED, "-": Role.REMOVED, "~": Role.CHANGED}
 _HELD, _WAITING, _BLOCKED = "Held", "Waiting", "Blocked"
 _UNBOUND: Final = 1 << 30

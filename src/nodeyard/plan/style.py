@@ -1,4 +1,4 @@
-"""How a text looks on the terminal: width, colours, and whether equal things are folded."""
+"""Style of a text on the terminal: width, colours, and whether equal things are folded."""
 
 from __future__ import annotations
 

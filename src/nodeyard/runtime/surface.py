@@ -1,4 +1,4 @@
-"""What a capability shows on the dashboard: tiles of nodes, attention, rollouts, places, and the order of its rules.
+"""Interface between a capability and the dashboard: tiles, attention, rollouts, places, and the order of its rules.
 
 The functions of a `Surface` read the view like `collect`: without I/O and on the event loop. They are called only while
 a dashboard is served: `tile` once per changed node, the lists at most once a second while something changes. They reuse
@@ -46,7 +46,7 @@ class _Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class Tile(msgspec.Struct, frozen=True, kw_only=True):
-    """What one capability knows of a node. Empty fields are left to other capabilities and to the defaults: the server
+    """Facts of one capability about a node. Empty fields are left to other capabilities and the defaults: the server
     itself fills zone, draining and notReady."""
 
     state: TileState | None = None
@@ -203,6 +203,6 @@ class Surface:
     ladders: Mapping[str, tuple[Rung, ...]] = field(default_factory=dict)
     """By kind of the decision's object: the rules in the order in which they are checked."""
     remedies: Callable[[View, Decision], Sequence[Remedy]] = lambda _view, _decision: ()
-    """What would change a decision, with commands; empty: the decision's own texts, without commands."""
+    """Advice that would change a decision, with commands; empty: the decision's own texts, without commands."""
     since: Callable[[View, Decision], datetime | None] = lambda _view, _decision: None
     """Since when a decision holds; None: the time of the object's condition with the same reason, if it has one."""

@@ -133,7 +133,7 @@ _log = get_logger("informer")
 
 @dataclass(frozen=True, slots=True)
 class InformerKey:
-    """What a reflector lists and watches. Watches with equal keys share one informer."""
+    """Key of a reflector: the objects that it lists and watches. Watches with equal keys share one informer."""
 
     resource: Resource[Any]
     label_selector: str = ""

@@ -1,4 +1,4 @@
-"""What a server answers to writes of built-in kinds, good and bad: recorded from the real one.
+"""Answers of a server to writes of built-in kinds, good and bad: recorded from the real one.
 
 `recorded/*.json` holds one case a line. A case is a create, or an update of an object that is `given` first; always as
 a dry run, so that nothing stays. What comes back is reduced to what two servers must agree on (`Reply`): the faults in
@@ -46,7 +46,7 @@ class Reply:
 class Case:
     id: str
     path: str
-    """Of the collection, with `{ns}` for the namespace."""
+    """Path of the collection, with `{ns}` for the namespace."""
     body: Any
     reply: Reply
     method: str = "POST"

@@ -1,4 +1,4 @@
-"""What people read of a plan and of a decision. `GOLDEN=write` writes the texts anew; then read them."""
+"""Texts of plans and decisions. `GOLDEN=write` writes them anew; then read them."""
 
 import os
 from pathlib import Path

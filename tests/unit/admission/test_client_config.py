@@ -1,4 +1,4 @@
-"""How the API server reaches us, from what a person writes."""
+"""The clientConfig of the webhooks, from an option's text."""
 
 import base64
 

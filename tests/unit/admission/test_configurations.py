@@ -1,4 +1,4 @@
-"""What is registered, and when it has to be written again."""
+"""Webhook configurations, and when they must be written again."""
 
 import pytest
 from tests.builders import labels

@@ -1,4 +1,4 @@
-"""What /readyz hears of certificates that cannot be renewed, under virtual time."""
+"""Answers of /readyz about certificates that cannot be renewed, under virtual time."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ async def client(clock):
 
 @pytest.fixture
 async def health(client, clock):
-    """Of webhooks that are served, with a certificate for a minute."""
+    """Health checks of webhooks that are served with a certificate for a minute."""
     admission = Admission(client, (), Metrics(), clock, observes=False)
     admission.bind(HERE)
     async with admission.running(Webhooks(HERE, rotation=BRIEF)):

@@ -1,4 +1,4 @@
-"""What is registered, at which path, and by whom."""
+"""Registration of webhooks: paths and owners."""
 
 import pytest
 from tests.builders.managers import Tap

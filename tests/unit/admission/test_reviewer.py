@@ -71,7 +71,7 @@ def ask(metrics):
 
 @pytest.fixture
 def counted(metrics):
-    """How often a verdict was given."""
+    """Return how often an outcome was counted."""
 
     def count(verdict, webhook="rules"):
         labels = {"webhook": f"{webhook}.labels.nodeyard.dev", "verdict": verdict}

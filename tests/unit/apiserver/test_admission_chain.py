@@ -35,7 +35,7 @@ POLICY = resource(
 
 
 class Host:
-    """As much of a server as the chain is made of."""
+    """The parts of a server that the chain needs."""
 
     def __init__(self) -> None:
         self.store = Store()

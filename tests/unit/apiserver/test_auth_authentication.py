@@ -1,4 +1,4 @@
-"""Who a request comes from."""
+"""Authentication of requests."""
 
 from pathlib import Path
 

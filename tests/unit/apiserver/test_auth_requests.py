@@ -1,4 +1,4 @@
-"""What the server takes a request to be about: the real server's reading of method, path and query."""
+"""Request attributes: the real server's reading of method, path and query."""
 
 import pytest
 

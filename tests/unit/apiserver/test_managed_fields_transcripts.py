@@ -1,4 +1,4 @@
-"""What the real API server answered to each story is what we make of it."""
+"""Our managedFields equal those of the real API server in recorded transcripts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def before_admission(story: Story, live: dict[str, Any] | None, new: dict[str, A
 
 
 def holds(stored: Any, value: Any) -> bool:
-    """Whether what is stored says all that the value says: defaults may have come in, and what is empty gone."""
+    """Return whether the stored object has all fields of the value; defaults may be added and empty ones dropped."""
     if value is None or value == {} or value == []:
         return True
     if isinstance(value, dict):
@@ -85,7 +85,7 @@ def test_a_story_ends_as_it_did_on_the_real_server(story: Story) -> None:
 
 
 def written(obj: dict[str, Any], reset: tuple[tuple[str, ...], ...]) -> dict[str, Any]:
-    """What of an object this endpoint writes."""
+    """Return the fields of an object that this endpoint writes."""
     ignored = {path[0] for path in reset if len(path) == 1}
     metadata = {
         name: value for name, value in obj["metadata"].items() if name not in ("uid", "managedFields", "labels")

@@ -1,4 +1,4 @@
-"""Who changes a field by create, update or patch owns it."""
+"""A manager owns the fields that it changes by create, update or patch."""
 
 from __future__ import annotations
 

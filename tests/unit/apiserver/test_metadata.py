@@ -1,4 +1,4 @@
-"""What every object's metadata must be; most of it is in the recorded cases."""
+"""Validation of metadata; most of it is in the recorded cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster starts with: the default roles, and those of the users it was started for."""
+"""Default roles of a cluster, and those of the users it was started for."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What rules allow, and what part of some rules is not contained in others."""
+"""Matching of RBAC rules, and the part of some rules that others do not cover."""
 
 import pytest
 

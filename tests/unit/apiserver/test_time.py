@@ -1,4 +1,4 @@
-"""What time does to watches and lists, on a clock that jumps."""
+"""Effects of time on watches and lists, on a clock that jumps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `nodeyard approve` leaves in the annotation."""
+"""The annotation that `nodeyard approve` writes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a viewer of the dashboard may read."""
+"""Rights of a viewer of the dashboard."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What files of manifests may say, and how one that says something else is named."""
+"""Files of manifests: what they may contain, and errors that name the file."""
 
 import pytest
 

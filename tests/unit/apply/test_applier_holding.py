@@ -1,4 +1,4 @@
-"""What stops an applier: a lost lease, a newer plan, a stop. What is in flight finishes, the rest is held."""
+"""A lost Lease, a newer plan or a stop ends an applier. Writes in flight finish, the rest is held."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What comes after what, and how much at once."""
+"""Order of writes, and the number in flight."""
 
 import asyncio
 

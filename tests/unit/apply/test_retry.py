@@ -1,4 +1,4 @@
-"""How long one waits for a server, and when one stops."""
+"""Waiting for a server, and giving up."""
 
 from random import Random
 

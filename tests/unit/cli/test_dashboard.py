@@ -1,4 +1,4 @@
-"""What `nodeyard dashboard` and the dashboard options of `nodeyard run` accept."""
+"""Options of `nodeyard dashboard` and dashboard options of `nodeyard run`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `nodeyard run` makes of its options about webhooks."""
+"""Webhook options of `nodeyard run`."""
 
 import pytest
 

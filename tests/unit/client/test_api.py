@@ -1,4 +1,4 @@
-"""What each verb sends, and what it makes of the answer."""
+"""Requests of each verb, and the reading of the answers."""
 
 from contextlib import asynccontextmanager
 

@@ -1,4 +1,4 @@
-"""What a pod is given."""
+"""In-cluster configuration of a pod."""
 
 import pytest
 

@@ -162,7 +162,7 @@ async def test_what_may_not_be_repeated_any_more_may_still_have_been_done():
 
 
 async def test_a_closed_pool_sends_nothing_again():
-    """What was under way on a kept connection looks as if the server had closed that while it was idle."""
+    """Closing the pool looks to a request in flight as if the server had closed an idle connection."""
     script = Script(OK, b"", OK)
     async with pool_on(script) as pool:
         await pool.send("DELETE", REQUEST, None)

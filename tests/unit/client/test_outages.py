@@ -1,4 +1,4 @@
-"""What keeps a server from being used is told once with its remedy, then once a minute."""
+"""An outage is logged once with its remedy, then once a minute."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is nested too deeply is cut out of JSON, and nothing else is touched."""
+"""JSON that is nested too deeply is cut out, and nothing else changes."""
 
 import json
 

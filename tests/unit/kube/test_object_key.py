@@ -1,4 +1,4 @@
-"""Who an object is, and which of two versions is later."""
+"""Identity of an object, and order of two resourceVersions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a pod requests, rule by rule; and on pods of all shapes as the scheduler's own code counted them."""
+"""Resource requests of a pod, rule by rule, and as the scheduler's own code counted them on pods of all shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a manager owns, and what an apply that says less would take away."""
+"""Fields that a manager owns, and fields that a smaller apply would remove."""
 
 from nodeyard.plan.managed_fields import fields_of, owners, owns, preview_apply, transfer_fields
 

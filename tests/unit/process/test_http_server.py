@@ -62,7 +62,7 @@ async def asks(reader, writer, request=REQUEST):
 
 
 async def is_closed(reader):
-    """Whether the server ends it, in a time that is generous for a test and short for an attack."""
+    """Return whether the server closes it within a time that is generous for a test and short for an attack."""
     try:
         return await asyncio.wait_for(reader.read(), 10) == b""
     except ConnectionError:

@@ -1,4 +1,4 @@
-"""What a person says by annotating a root object, be it a struct or a dict."""
+"""Annotations of a root object, be it a struct or a dict."""
 
 import pytest
 from tests.builders import labels

@@ -1,4 +1,4 @@
-"""What a kubelet and Prometheus get to see."""
+"""Answers to a kubelet and to Prometheus."""
 
 import aiohttp
 import pytest

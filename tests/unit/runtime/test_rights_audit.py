@@ -34,7 +34,7 @@ def audit():
 
 
 def ask(audit, method, path, body=None, status=200, **query):
-    """Whether the answer to a request got lost."""
+    """Return whether the answer to a request got lost."""
     found = asked(method, path, query)
     audit.hear(found, b"" if body is None else msgspec.json.encode(body))
     return audit.loses(found, status)

@@ -1,4 +1,4 @@
-"""What Cluster API's webhook makes of a MachineDeployment."""
+"""Defaults that Cluster API's webhook sets on a MachineDeployment."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a machine is made from, and what of a changed template reaches one that is there."""
+"""Machines of a MachineSet, and changes of its template that reach existing ones."""
 
 from nodeyard.kube.patch import merge_patch
 from nodeyard.sim.machines.machine_sets import new_machine, update_patch

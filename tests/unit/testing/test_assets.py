@@ -1,4 +1,4 @@
-"""Where the assets are, and that they are never half there."""
+"""Location of the assets, which are never incomplete."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ print(process.pid, flush=True)
 
 
 def is_running(pid: int) -> bool:
-    """Whether the process lives; one that is dead but not yet waited for does not."""
+    """Return whether the process lives; one that is dead but not yet waited for does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -30,7 +30,7 @@ NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
 
 
 class Script:
-    """What the server answers to a request, one answer after the other, the last one for ever; and what it heard."""
+    """A server that gives these answers in order, the last one for ever, and records the requests."""
 
     def __init__(self, folder: Path) -> None:
         self.answers: dict[str, list[tuple[int, Any]]] = {"GET /api/v1": [(200, RESOURCES)]}

@@ -20,7 +20,7 @@ def node(name, version, uid="", **labels):
 
 
 def wire(obj):
-    """As the server sends it."""
+    """Build an event as the server sends it."""
     return msgspec.to_builtins(obj)
 
 

@@ -1,4 +1,4 @@
-"""What tests of watches share."""
+"""Fixtures of watch tests."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a cache makes of what the watch delivers."""
+"""The cache after events of the watch."""
 
 import msgspec
 import pytest

@@ -548,7 +548,7 @@ async def test_a_write_is_laid_over_what_its_own_namespace_shows(stage, clock):
 
 
 async def test_a_kind_that_another_view_has_synced_is_shown_before_it_is_reported(stage):
-    """Who is told looks at the kind at once. It was attached again for that look, and again, without end."""
+    """A handler that looks at the kind at once used to attach it again for that look, and again, without end."""
     await stage.define_widgets()
     stage.named = [Watch(WIDGETS)]
     first = register(stage)

@@ -1,4 +1,4 @@
-"""What is known of the server itself: asked only when wanted, told when it changes."""
+"""Facts about the server itself: queried only when wanted, reported when they change."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from nodeyard.watch.server_info import ServerInfo
 
 
 class Served:
-    """What a server serves now; discovery answers at once."""
+    """A server and what it serves now; discovery answers at once."""
 
     def __init__(self, clock, asked):
         self.mapper = RESTMapper(Client(None), clock, lambda: asked.append("asked"))

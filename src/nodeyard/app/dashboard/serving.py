@@ -66,7 +66,7 @@ class DashboardTls:
 
 @dataclass(frozen=True)
 class DashboardOptions:
-    """How the operator serves the page."""
+    """Options for serving the page."""
 
     bind: Address
     tls: DashboardTls | None = None

@@ -1,4 +1,4 @@
-"""What if: the plans as if a manifest were applied, beside the present ones.
+"""The view "What if": the plans as if a manifest were applied, beside the present ones.
 
 It runs on a thread and an event loop of its own, with informers of its own and the viewer's credentials, so that
 neither the page nor admission waits for it.

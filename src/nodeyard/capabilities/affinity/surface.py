@@ -1,4 +1,4 @@
-"""What the dashboard shows of affinity: the classes of a node, tenants with their classes, pods and refusals."""
+"""Affinity on the dashboard: the classes of a node, tenants with their classes, pods and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard shows of leaves: mirrored nodes with their free share, contact, resources and leases."""
+"""Leaves on the dashboard: mirrored nodes with their free share, contact, resources and leases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard shows of pools: the pool of a node, services without a pool, rollouts and drains with blockers."""
+"""Pools on the dashboard: the pool of a node, services without a pool, rollouts and drains with blockers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard shows of profiles: the profiles of a node, and rollouts with what they wait for."""
+"""Profiles on the dashboard: the profiles of a node, and rollouts with what they wait for."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ class Abandoned(NodesMessage, frozen=True):
 
 
 class TemplateState(SparesMessage, frozen=True):
-    """How many nodes a template has and lacks."""
+    """Number of nodes that a template has and lacks."""
 
     sentence: ClassVar[str]
     desired: int | None = None
@@ -170,7 +170,7 @@ class TemplateState(SparesMessage, frozen=True):
     higher: str = ""
     """The template of higher priority that is served first."""
     refusals: Mapping[str, int] = {}
-    """How many spares are not claimed, by reason."""
+    """Number of spares that are not claimed, by reason."""
 
     def text(self) -> str:
         if self.desired is None:
@@ -367,7 +367,7 @@ class Mismatch(SparesMessage, frozen=True, kw_only=True):
 class NotNeeded(SparesMessage, frozen=True):
     reason = Reason.ENOUGH
     claims: int = 0
-    """How many other spares the template claims."""
+    """Number of other spares that the template claims."""
 
     def text(self) -> str:
         if self.claims:
@@ -420,7 +420,7 @@ class UnclaimedSpare(SparesMessage, frozen=True):
     templates: tuple[str, ...] = ()
     """The templates that select it."""
     not_claiming: tuple[str, ...] = ()
-    """Those that claim nothing, even if they lack nodes: paused, in dry run, or being deleted."""
+    """Templates that claim nothing, even if they lack nodes: paused, in dry run, or being deleted."""
 
     def text(self) -> str:
         if not self.templates:

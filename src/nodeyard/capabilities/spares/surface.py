@@ -1,4 +1,4 @@
-"""What the dashboard shows of spares: the template and state of a node, templates that lack nodes, and releases."""
+"""Spares on the dashboard: the template and state of a node, templates that lack nodes, and releases."""
 
 from __future__ import annotations
 

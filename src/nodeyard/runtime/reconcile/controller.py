@@ -71,7 +71,7 @@ class ControllerEnvironment:
     elections: Elections
     metrics: LoopMetrics
     remote: ClusterEnvironment
-    """How remote clusters are connected."""
+    """Connection to remote clusters."""
     on_pass: PassObservers
 
 

@@ -1,4 +1,4 @@
-"""What observers of the reconcilers see of each pass: its plan, the outcome of its writes, and how it ended.
+"""Observers of the reconcilers. They see of each pass its plan, the outcome of its writes, and how it ended.
 
     manager.pass_observers.append(recorder.record)
 

@@ -11,7 +11,7 @@ from nodeyard.plan.model import Plan
 
 
 class Ending(Enum):
-    """How a reconcile ended; also the label value of a metric."""
+    """End of a reconcile; also the label value of a metric."""
 
     SETTLED = "settled"
     GONE = "gone"

@@ -31,13 +31,13 @@ class ApiError(Exception):
         self.details = details
         self.headers = list(headers)
         self.plain = False
-        """Whether the body is plain text instead of a Status: for paths outside every API."""
+        """True if the body is plain text instead of a Status: for paths outside every API."""
         self.list_metadata: Object = {}
         """The metadata of the Status; only an expired continue token sets it."""
 
     @property
     def is_large(self) -> bool:
-        """Whether the Status is so large that it is encoded off the event loop."""
+        """True if the Status is so large that it is encoded off the event loop."""
         return len(self.message) > _LARGE
 
     def status(self) -> Object:

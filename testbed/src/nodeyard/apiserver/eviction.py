@@ -99,7 +99,7 @@ def _pod(server: Server, namespace: str, name: str) -> Stored:
 
 
 def _is_idle(pod: Object) -> bool:
-    """Whether the pod does no work: pending, finished or terminating."""
+    """True if the pod does no work: pending, finished or terminating."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 
@@ -124,7 +124,7 @@ def _covers(budget: Object, pod: Stored) -> bool:
 
 
 def _is_unguarded(pod: Object, budget: Object) -> bool:
-    """Whether unhealthyPodEvictionPolicy lets the pod be evicted without counting it."""
+    """True if unhealthyPodEvictionPolicy lets the pod be evicted without counting it."""
     if is_true((pod.get("status") or {}).get("conditions"), "Ready"):
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":

@@ -74,7 +74,7 @@ def _mistaken(given: GroupVersionKind, wanted: GroupVersionKind, why: str) -> Ap
 
 
 def _is_known(given: GroupVersionKind, wanted: GroupVersionKind) -> bool:
-    """Whether the scheme of the endpoint has this Go type; CRDs have a scheme of their own."""
+    """True if the scheme of the endpoint has this Go type; CRDs have a scheme of their own."""
     if (given.group == _EXTENSIONS) != (wanted.group == _EXTENSIONS):
         return False
     kind = given.kind.removesuffix("List") or given.kind

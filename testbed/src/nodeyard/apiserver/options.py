@@ -191,7 +191,7 @@ class DeleteOptions:
     uid: str = ""
     resource_version: str = ""
     asked_to_cascade: bool = False
-    """Whether `orphanDependents: false` was given, for which a pending deletion answers 202."""
+    """True if `orphanDependents: false` was given, for which a pending deletion answers 202."""
 
     def as_object(self) -> Object:
         shown: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}

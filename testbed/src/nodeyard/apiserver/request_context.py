@@ -39,20 +39,20 @@ class RequestContext:
     is_growing: bool = False
     """Set for a patch whose result may be far larger than the patch."""
     has_floats: bool = False
-    """Whether the body may contain floats; those without a fraction are stored as integers."""
+    """True if the body may contain floats; those without a fraction are stored as integers."""
 
     @property
     def is_large(self) -> bool:
-        """Whether the body is so large that it is handled in the worker thread."""
+        """True if the body is so large that it is handled in the worker thread."""
         return self.is_growing or len(self.request.body) > LARGE
 
     def makes_large(self, stored: Stored) -> bool:
-        """Whether a change of this object is handled in the worker thread."""
+        """True if a change of this object is handled in the worker thread."""
         return self.is_large or len(stored.raw) > LARGE
 
     @property
     def is_plain(self) -> bool:
-        """Whether the stored bytes are the answer: the object as plain JSON."""
+        """True if the stored bytes are the answer: the object as plain JSON."""
         return self.form.shape is Shape.OBJECT and not self.form.is_yaml and not self.request.param("pretty")
 
     @property

@@ -30,9 +30,9 @@ class RequestInfo(msgspec.Struct, frozen=True, gc=False):
     parts: tuple[str, ...] = ()
     """The path from the resource on: resource, name, subresource and the rest."""
     has_scope: bool = False
-    """Whether a namespace precedes the resource; false for the path of a Namespace."""
+    """True if a namespace precedes the resource; false for the path of a Namespace."""
     has_verb: bool = False
-    """Whether a verb precedes the resource, as in `/watch/nodes`."""
+    """True if a verb precedes the resource, as in `/watch/nodes`."""
 
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -93,7 +93,7 @@ def parse(request: Request) -> RequestInfo:
 
 
 def asks_for_watch(request: Request) -> bool:
-    """Whether a parameter is set: anything but `false` and `0`, also the empty string."""
+    """True if a parameter is set: anything but `false` and `0`, also the empty string."""
     return request.param("watch", "false").lower() not in ("false", "0")
 
 

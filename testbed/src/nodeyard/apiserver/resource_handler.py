@@ -326,7 +326,7 @@ class ResourceHandler:
 
 
 def _is_binding(info: RequestInfo) -> bool:
-    """Whether the path is the deprecated collection of bindings."""
+    """True if the path is the deprecated collection of bindings."""
     return (info.group, info.version, info.resource) == ("", "v1", "bindings")
 
 

@@ -87,16 +87,16 @@ class Strategy:
     """The behaviour of a kind. Methods never change objects in place."""
 
     uses_generation = True
-    """Whether objects have metadata.generation; Node, Pod (before 1.33), Secret and others do not."""
+    """True if objects have metadata.generation; Node, Pod (before 1.33), Secret and others do not."""
     allows_unconditional_update = True
-    """Whether an update without resourceVersion is allowed, as for most built-in kinds."""
+    """True if an update without resourceVersion is allowed, as for most built-in kinds."""
     allows_create_on_update = False
-    """Whether an update creates a missing object."""
+    """True if an update creates a missing object."""
     allows_delete_collection = True
     subresources: ClassVar[tuple[Subresource, ...]] = ()
     """Subresources beside status and scale."""
     has_own_field_labels: ClassVar[bool] = False
-    """Whether the kind lists its field selectors, for which the real server has another error."""
+    """True if the kind lists its field selectors, for which the real server has another error."""
 
     def default(self, obj: Object) -> Object:
         """Set defaults beyond those of the schema."""
@@ -119,7 +119,7 @@ class Strategy:
         return {**old, "metadata": new["metadata"], "spec": new.get("spec") or {}}
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Whether this update increments the generation."""
+        """True if this update increments the generation."""
         return False
 
     def reset_fields(self, subresource: str) -> tuple[tuple[str, ...], ...]:
@@ -165,13 +165,13 @@ class Strategy:
         return None
 
     def holds(self, obj: Object) -> bool:
-        """Whether more than metadata.finalizers keeps a deleted object: a namespace's spec.finalizers."""
+        """True if more than metadata.finalizers keeps a deleted object: a namespace's spec.finalizers."""
         return False
 
     is_graceful = False
-    """Whether deletion of this kind has a grace period."""
+    """True if deletion of this kind has a grace period."""
     returns_deleted = False
-    """Whether an immediate delete answers with the object rather than a Status."""
+    """True if an immediate delete answers with the object rather than a Status."""
 
     def grace_period(self, obj: Object, requested: int | None) -> int:
         """The grace period in seconds; only pods have one."""
@@ -201,7 +201,7 @@ class Resource:
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     """A CRD's selectableFields: dotted path to reader."""
     terminating: bool = False
-    """Whether the CRD is being deleted: creates are refused, other verbs are served."""
+    """True if the CRD is being deleted: creates are refused, other verbs are served."""
 
     def __post_init__(self) -> None:
         self.list_kind = self.list_kind or f"{self.kind}List"

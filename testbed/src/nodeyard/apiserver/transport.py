@@ -54,7 +54,7 @@ class Request:
         return values[0] if values else default
 
     def flag(self, name: str) -> bool:
-        """Whether a parameter is given and neither `false` nor `0`; an empty one counts as set."""
+        """True if a parameter is given and neither `false` nor `0`; an empty one counts as set."""
         return self.param(name, "false").lower() not in ("false", "0")
 
 

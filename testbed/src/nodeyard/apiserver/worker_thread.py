@@ -27,7 +27,7 @@ LARGE = 64 * 1024
 BATCH = 256 * 1024
 """Bytes after which a loop over many objects yields to the event loop."""
 STEP = 4 * 1024
-"""What an object counts in a batch beyond its own bytes."""
+"""Cost of an object in a batch beyond its own bytes."""
 
 T = TypeVar("T")
 

@@ -430,7 +430,7 @@ def _check_number(revision: str) -> None:
 
 
 def _names_revision(obj: Object) -> bool:
-    """Whether a new object has a resourceVersion; one that is no number counts as none."""
+    """True if a new object has a resourceVersion; one that is no number counts as none."""
     return str(obj["metadata"].get("resourceVersion") or "0").lstrip("0").isdigit()
 
 
@@ -444,7 +444,7 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
 
 
 def is_over(is_held: bool, obj: Object) -> bool:
-    """Whether a deleted object can be removed: no finalizers, no grace period."""
+    """True if a deleted object can be removed: no finalizers, no grace period."""
     given = obj["metadata"]
     if not given.get("deletionTimestamp") or given.get("finalizers") or is_held:
         return False

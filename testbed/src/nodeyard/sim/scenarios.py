@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Scenario:
-    """What the demo and `plan -f` without a cluster set up for a capability."""
+    """Set-up for a capability in the demo and in `plan -f` without a cluster."""
 
     example: str
     """Its folder under examples/."""

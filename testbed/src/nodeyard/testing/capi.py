@@ -23,7 +23,7 @@ PROVIDERS = ("kubeadm-bootstrap", "kubeadm-control-plane", "docker", "aws", "pro
 
 
 class Host(Protocol):
-    """What the manager needs of a control plane."""
+    """Parts of a control plane that the manager needs."""
 
     authority: Authority
 

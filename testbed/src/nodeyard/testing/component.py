@@ -21,7 +21,7 @@ class ComponentError(Exception):
 
 @dataclass(frozen=True)
 class Site:
-    """What the components of a control plane share: a directory with credentials, and extra flags per component."""
+    """Settings that components of a control plane share: directory with credentials, and extra flags per component."""
 
     directory: Path
     arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)

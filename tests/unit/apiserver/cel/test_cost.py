@@ -1,4 +1,4 @@
-"""What expressions may spend, and what calls cost."""
+"""Cost budgets of expressions, and the cost of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server serves of itself, as `kubectl api-resources` lists it."""
+"""The kinds that the server serves, as `kubectl api-resources` lists them."""
 
 from __future__ import annotations
 

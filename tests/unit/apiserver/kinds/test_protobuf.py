@@ -236,7 +236,7 @@ def test_repeated_numbers_come_one_by_one_or_packed() -> None:
 
 
 def test_numbers_are_cut_to_the_width_of_their_type() -> None:
-    """As Go's generated code does: no complaint."""
+    """Go's generated code does the same without an error."""
     spec = read("apps/v1", "Deployment", field(2, field(1, (1 << 32) + 5) + field(5, (1 << 32) - 2)))["spec"]
 
     assert (spec["replicas"], spec["minReadySeconds"]) == (5, -2)

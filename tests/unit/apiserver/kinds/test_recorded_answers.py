@@ -13,7 +13,7 @@ from .pipeline import create, located, update
 
 
 def is_about_expressions(case: Case) -> bool:
-    """Whether an expression compiles is found out by admission."""
+    """Return whether the case is about compiling an expression, which only admission does."""
     return any("compilation failed" in fault or "must evaluate to" in fault for fault in case.reply.faults)
 
 

@@ -1,4 +1,4 @@
-"""As much of a server as policies need, and a hand for writing them."""
+"""The parts of a server that policies need, and a builder of policies."""
 
 from typing import Any
 

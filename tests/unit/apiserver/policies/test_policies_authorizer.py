@@ -1,4 +1,4 @@
-"""What else the user may do, asked by a policy."""
+"""Policies that ask the authorizer about the user."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where a policy takes its parameters from."""
+"""Parameters of a policy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a policy says of a write, and what comes of it."""
+"""Validations of a policy and their effect on a write."""
 
 import json
 import threading

@@ -79,7 +79,7 @@ class WebhookServer:
         return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 
     def on(self, path: str, answer: dict[str, Any] | web.StreamResponse | Answer) -> str:
-        """What to say at this path; returns its URL."""
+        """Set the answer at this path; return its URL."""
 
         async def fixed(review: AdmissionRequest) -> web.StreamResponse | dict[str, Any]:
             assert not callable(answer)
@@ -94,7 +94,7 @@ class WebhookServer:
 
 
 class Cluster:
-    """As much of a server as admission needs."""
+    """The parts of a server that admission needs."""
 
     def __init__(self, server: WebhookServer) -> None:
         self.server = server

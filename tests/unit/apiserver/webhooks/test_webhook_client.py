@@ -52,7 +52,7 @@ async def test_a_connection_that_was_closed_meanwhile_is_replaced(cluster, serve
 
 
 async def called(cluster) -> str:
-    """What goes wrong on the way, without the part that every such message has."""
+    """Return the error without the part that every such message has."""
     error = await cluster.refusal()
     assert error.code == 500
     return error.message.removeprefix(f"Internal error occurred: {FAILED}failed to call webhook: ")

@@ -1,4 +1,4 @@
-"""What mutating webhooks do to an object, and who sees it."""
+"""Mutating webhooks: their patches, and who sees the result."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What a webhook is asked, and what comes of each answer it can give."""
+"""Reviews sent to a webhook, and the effect of each possible answer."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is counted: decisions about pods by class, and the classes themselves; a class's series go with it."""
+"""Metrics of decisions about pods by class, and of classes; a deleted class loses its series."""
 
 from __future__ import annotations
 

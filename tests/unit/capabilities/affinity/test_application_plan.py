@@ -37,7 +37,7 @@ def body_of(given):
 
 
 def written(made):
-    """What becomes of the release; the class is recorded before."""
+    """Return the actions but for the record of the class, which comes first."""
     return [each for each in made.actions if each.reason != Reason.CLASS_RECORDED]
 
 

@@ -1,4 +1,4 @@
-"""What applications and definitions say of themselves after a pass."""
+"""Statuses of applications and definitions after a pass."""
 
 from dataclasses import replace
 

@@ -144,7 +144,7 @@ def test_a_release_of_another_application_does_not_count():
 
 
 def unrecorded(spec, **given):
-    """Of an application that has no record: it adopts its release, or an earlier version made it."""
+    """Build an application without a record: it adopts its release, or an earlier version made it."""
     found = snapshot(spec, **given)
     metadata = {**found.application["metadata"], "annotations": {}}
     return replace(found, application={**found.application, "metadata": metadata})

@@ -1,4 +1,4 @@
-"""What a plan sees of the cache, key by key."""
+"""Snapshots collected from the cache, key by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a pod is inside a class, in cases a person can follow."""
+"""Containment of a pod in a class, in cases that a person can follow."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How much a pod may ask of whoever has to judge it."""
+"""Limits on the work that one pod can cause in the webhook."""
 
 from nodeyard.capabilities.affinity.planning.containment import (
     MAX_SIZE,

@@ -1,4 +1,4 @@
-"""What `nodeyard why` says: the whole way to a verdict, and every owner that led nowhere."""
+"""Decisions for `nodeyard why`: the whole chain of owners, and every owner that led nowhere."""
 
 from __future__ import annotations
 

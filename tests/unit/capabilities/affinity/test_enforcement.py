@@ -1,4 +1,4 @@
-"""Whether the API server asks about pods of tenants, as the registration says."""
+"""Detection of whether the API server sends pods of tenants to the webhook, read from the registration."""
 
 import pytest
 from tests.builders.affinity_views import registration

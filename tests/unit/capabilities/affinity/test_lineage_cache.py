@@ -1,4 +1,4 @@
-"""What is remembered of the way from an owner to its application, and when it is walked anew."""
+"""Cache of the chain from an owner to its application, and when it is read again."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is decided about a pod, and what is said."""
+"""Placement of pods: decisions and messages."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def subject(node_selector=None, affinity=None):
 
 
 def owned(*, previous=(), is_recorded=True, **given):
-    """Of an application, whose record says what its release shows unless there is none."""
+    """Build the owner of a pod: an application whose record has the class of its release unless there is none."""
     return Owned(*claim(previous=previous, is_recorded=is_recorded, **given))
 
 

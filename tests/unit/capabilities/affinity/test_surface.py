@@ -1,4 +1,4 @@
-"""What the dashboard shows of affinity."""
+"""Affinity on the dashboard."""
 
 from datetime import timedelta
 

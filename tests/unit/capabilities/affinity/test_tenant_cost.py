@@ -1,4 +1,4 @@
-"""What a pass over the tenants costs grows with their number, and no faster: counted in steps, not in seconds."""
+"""The cost of a pass over the tenants grows linearly, counted in steps and not in seconds."""
 
 import pytest
 from tests.builders.interpreter_steps import steps

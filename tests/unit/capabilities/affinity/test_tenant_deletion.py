@@ -1,4 +1,4 @@
-"""How a tenant goes: not while it is in use, and its Namespace before it."""
+"""Deletion of a tenant: not while it is in use, and its Namespace first."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ FINALIZER_ACT = "Patch Tenant/tenant-root/acme#finalizer"
 
 
 def going(*more, **given):
-    """Of acme, which was served and is deleted now."""
+    """Build the snapshot of acme, which was reconciled and is being deleted."""
     served = settled(snapshot(tenant("acme"), secrets=[secret("tenant-root", "")]))
     return replace(served, tenants=[deleted(served.tenants[0]), *more], **given)
 

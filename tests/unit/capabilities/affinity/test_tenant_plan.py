@@ -1,4 +1,4 @@
-"""What is planned for tenants that are there: their Namespaces, their values, and what is refused."""
+"""Plans of tenants: their Namespaces, their values, and refusals."""
 
 from dataclasses import replace
 
@@ -95,7 +95,7 @@ def test_its_namespace_names_all_above_it_and_belongs_to_its_parents():
 
 
 def after_acme(*more):
-    """Where acme has been served before."""
+    """Build the snapshot of an acme that has been reconciled before."""
     served = settled(world(acme()))
     return replace(served, tenants=[*more, *served.tenants])
 

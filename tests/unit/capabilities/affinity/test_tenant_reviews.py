@@ -1,4 +1,4 @@
-"""What is said to whoever makes, changes or deletes a tenant."""
+"""Answers to whoever creates, changes or deletes a tenant."""
 
 import msgspec
 import pytest

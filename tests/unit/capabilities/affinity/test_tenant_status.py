@@ -1,4 +1,4 @@
-"""What a tenant says of itself after a pass."""
+"""Status of a tenant after a pass."""
 
 from dataclasses import replace
 from datetime import timedelta

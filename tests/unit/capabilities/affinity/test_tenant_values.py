@@ -48,7 +48,7 @@ _namespace:
     - dc1
     - dc2
 """
-"""As the design shows it, in the namespace tenant-acme."""
+"""Values as the design shows them, in the namespace tenant-acme."""
 NOTHING = EffectivePolicy()
 ACME = EffectivePolicy(default="dc1", allowed=("dc1", "dc2"))
 

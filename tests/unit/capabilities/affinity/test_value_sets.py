@@ -1,4 +1,4 @@
-"""What one label may be."""
+"""Sets of values that a label may have."""
 
 import pytest
 

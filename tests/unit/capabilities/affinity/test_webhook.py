@@ -1,4 +1,4 @@
-"""What is registered: who is asked about what, and whom a webhook that does not answer stops."""
+"""Registration of the webhooks: which requests they see, and which ones fail if a webhook does not answer."""
 
 import pytest
 

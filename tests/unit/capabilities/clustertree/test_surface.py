@@ -1,4 +1,4 @@
-"""What the dashboard shows of leaves."""
+"""Leaves on the dashboard."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What the dashboard shows of pools."""
+"""Pools on the dashboard."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -16,7 +16,7 @@ from ....builders import profiles as build
 
 
 def inherits(of_node: Any = None, of_role: Any = None, **role: Any) -> Effective:
-    """Of a node and a role with these sections."""
+    """Resolve a node and a role with these sections."""
     return inherit(build.node(node=of_node or {}), build.role(nodeTemplate=of_role or {}, **role))
 
 

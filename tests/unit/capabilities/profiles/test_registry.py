@@ -270,7 +270,7 @@ def test_of_two_that_make_one_kind_neither_counts() -> None:
 
 
 def _chained(version: str) -> list[Any]:
-    """What one makes is what nodes choose of the other."""
+    """Return two services: the object of the first is the profile of the second."""
     made = {"apiVersion": "disks.example.com/v1", "kind": "DiskAgent"}
     chosen = {"apiVersion": f"disks.example.com/{version}", "kind": "DiskAgent"}
     return [build.profile_service("disks", object=made), build.profile_service("tiers", profile=chosen)]

@@ -1,4 +1,4 @@
-"""What the dashboard shows of profiles."""
+"""Profiles on the dashboard."""
 
 from datetime import timedelta
 

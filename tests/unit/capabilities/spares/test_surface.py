@@ -1,4 +1,4 @@
-"""What the dashboard shows of spares."""
+"""Spares on the dashboard."""
 
 from datetime import timedelta
 

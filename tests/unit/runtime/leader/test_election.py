@@ -79,7 +79,7 @@ class Candidate:
         await self._task
 
     async def kill(self):
-        """As a process dies: nothing is given back."""
+        """Stop as a killed process does: no Lease is released."""
         self.line.is_cut = True
         await self.stop()
 

@@ -1,4 +1,4 @@
-"""What the Lease says after each step."""
+"""The fields of the Lease after each step."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""What is news to a plan that is being sent."""
+"""Events that are news to a plan that is being sent."""
 
 from contextlib import contextmanager
 
@@ -11,7 +11,7 @@ REF = ObjectRef(api_version="v1", kind="Node", name="n1")
 
 @contextmanager
 def following(news, key):
-    """As long as a pass takes."""
+    """Observe events for the duration of a pass."""
     news.begin(key)
     try:
         yield

@@ -188,7 +188,7 @@ async def test_a_line_is_no_longer_than_an_event_can_be(wire):
 
 
 class Caches:
-    """What is kept of one cluster, as a test says."""
+    """The caches of one cluster, whose size the test sets."""
 
     def __init__(self, budget):
         self.refusals = []

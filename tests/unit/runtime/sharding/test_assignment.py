@@ -1,4 +1,4 @@
-"""Who should have which key."""
+"""Assignment of keys to replicas."""
 
 import pytest
 

@@ -33,7 +33,7 @@ async def fleet(server, clock):
 
 
 def fair(*names):
-    """What each of these should have."""
+    """Return the keys that each replica should hold."""
     return {name: {key for key in KEYS if rank(key, names)[0] == name} for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Who lives, as Leases tell that move or stand still."""
+"""Live members, told by Leases that are renewed or not."""
 
 import pytest
 

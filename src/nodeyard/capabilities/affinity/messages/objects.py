@@ -17,7 +17,7 @@ from nodeyard.plan.message import Message
 from nodeyard.plan.model import Action, ObjectRef
 
 NAMED: Final = 10
-"""How many names a text lists at most."""
+"""Number of names that a text lists at most."""
 Allowed: TypeAlias = tuple[str, ...] | None
 """The classes that a tenant allows; None if it allows all."""
 

@@ -40,7 +40,7 @@ class ValuesApplied(TenantMessage, frozen=True):
 class NamespaceDeleted(TenantMessage, frozen=True):
     reason = Reason.NAMESPACE_DELETED
     left: Mapping[str, int] = {}
-    """How many objects of each counted kind are deleted with it."""
+    """Number of objects of each counted kind that are deleted with it."""
 
     def text(self) -> str:
         return f"Deletes Namespace {self.own} of {self.object} with {_contents(self.left)}"

@@ -15,7 +15,7 @@ from nodeyard.kube.objects import ObjectMeta
 
 
 class Contact(Enum):
-    """How much the state of the contact lets us say about the nodes of a leaf."""
+    """Knowledge about the nodes of a leaf that the state of the contact allows."""
 
     BY_LEAF = "by leaf"
     """The leaf responds: its nodes are as it reports."""

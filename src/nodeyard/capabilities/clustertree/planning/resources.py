@@ -52,7 +52,7 @@ class Free:
 
 @dataclass(frozen=True)
 class Balance:
-    """Where the amount of a resource went, in billionths."""
+    """Use of the amount of a resource, in billionths."""
 
     base: int
     taken: int

@@ -18,7 +18,7 @@ _REJECTED: Final[Mapping[str, tuple[str, str]]] = {
     Reason.POOL_DRAINING: ("is being drained", "are being drained"),
     Reason.CLUSTER_NOT_READY: ("is in a cluster that is not ready", "are in clusters that are not ready"),
 }
-"""What excludes one pool, and several."""
+"""Texts of the reasons that exclude one pool, and several."""
 
 
 class Placed(Message, frozen=True):

@@ -70,9 +70,9 @@ class Allocation:
 
     template: Resolved
     short: int = 0
-    """How many nodes are still missing."""
+    """Number of nodes that are still missing."""
     claims: int = 0
-    """How many spares the plan claims."""
+    """Number of spares that the plan claims."""
     competitor: str = ""
     """The short template of higher priority that must be served first."""
     kept: list[Node] = field(default_factory=list)

@@ -26,7 +26,7 @@ class ObjectScope:
             self._fault = str(fault)
 
     def includes(self, attributes: Attributes, namespaces: Namespaces) -> bool:
-        """Whether the write matches; raises a 404 if its namespace is needed and missing."""
+        """True if the write matches; raises a 404 if its namespace is needed and missing."""
         if self._fault:
             raise errors.internal(self._fault)
         return self._includes_object(attributes) and self._includes_namespace(attributes, namespaces)

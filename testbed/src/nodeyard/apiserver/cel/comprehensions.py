@@ -69,7 +69,7 @@ def build_fold(fold: Fold, builder: Builder) -> Evaluator:
 
 
 def _is_binding(fold: Fold) -> bool:
-    """Whether a fold over nothing only binds its initial value to a name."""
+    """True if a fold over nothing only binds its initial value to a name."""
     return isinstance(fold.condition, Literal) and fold.condition.value is False
 
 

@@ -23,7 +23,7 @@ class Correlation:
 
     @cached_property
     def is_unchanged(self) -> bool:
-        """Whether the value, or its nearest ancestor with an old value, is unchanged."""
+        """True if the value, or its nearest ancestor with an old value, is unchanged."""
         if self._is_matched:
             return is_unchanged(self._pair)
         return self._parent is not None and self._parent.is_unchanged

@@ -48,7 +48,7 @@ class Budget:
         """The remaining budget of the running expression."""
         self.is_closed = False
         self.is_trial = is_trial
-        """Whether exceeding it raises CostlyError instead of failing the expression."""
+        """True if exceeding it raises CostlyError instead of failing the expression."""
         self._limit = 0
         self._is_running = False
 

@@ -24,7 +24,7 @@ class Overload:
     is_member: bool
     implementation: Implementation
     is_total: bool = False
-    """Whether the implementation checks the types of its arguments itself."""
+    """True if the implementation checks the types of its arguments itself."""
 
     @cached_property
     def type_parameters(self) -> frozenset[str]:
@@ -34,7 +34,7 @@ class Overload:
         return frozenset(found)
 
     def accepts(self, arguments: Sequence[Any]) -> bool:
-        """Whether the overload accepts these values by their run-time types."""
+        """True if the overload accepts these values by their run-time types."""
         return len(arguments) == len(self.parameters) and all(map(is_instance, arguments, self.parameters))
 
 
@@ -135,7 +135,7 @@ _CLASSES: dict[str, type] = {
 
 
 def is_instance(value: Any, t: Type) -> bool:
-    """Whether the value is of the type. Only the first element of a list is checked, as on the API server."""
+    """True if the value is of the type. Only the first element of a list is checked, as on the API server."""
     match t.kind:
         case Kind.SCALAR:
             return value.__class__ is _CLASSES[t.name]

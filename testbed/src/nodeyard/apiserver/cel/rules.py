@@ -103,7 +103,7 @@ class _Place:
     schema: Schema
     path: str
     is_root: bool = False
-    """Whether this is the root of a resource, perhaps of an embedded one."""
+    """True if this is the root of a resource, perhaps of an embedded one."""
     uncorrelatable: str = ""
     """The path of an enclosing list whose items have no keys, so that there is no oldSelf."""
 

@@ -61,7 +61,7 @@ def _is_string(schema: Schema | None) -> bool:
 
 
 def _is_map(schema: Schema) -> bool:
-    """Whether the schema is a map with a value schema; `additionalProperties: true` has none."""
+    """True if the schema is a map with a value schema; `additionalProperties: true` has none."""
     value = schema.additional
     return value is not None and (bool(value.type) or value.int_or_string or value.preserve_unknown)
 
@@ -144,7 +144,7 @@ def _object_adapter(schema: Schema) -> Adapter | None:
 
 
 def _is_plain(schema: Schema) -> bool:
-    """Whether objects need no conversion: all fields are declared, not escaped and never null."""
+    """True if objects need no conversion: all fields are declared, not escaped and never null."""
     if schema.preserve_unknown or schema.additional is not None:
         return False
     return all(

@@ -19,7 +19,7 @@ class Substitution:
         self._types: dict[str, Type] = {}
 
     def assignable(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        """Whether each type is assignable to the wanted one; binds parameters only if all are."""
+        """True if each type is assignable to the wanted one; binds parameters only if all are."""
         before = dict(self._types)
         if self._all_fit(given, wanted):
             return True

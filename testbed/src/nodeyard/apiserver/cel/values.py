@@ -173,7 +173,7 @@ def find(container: Any, key: Any) -> Any:
 
 
 def _has_key(container: dict[Any, Any], key: Any) -> bool:
-    """Whether the key exists; unlike in a dict, true is not 1."""
+    """True if the key exists; unlike in a dict, true is not 1."""
     try:
         if key not in container:
             return False

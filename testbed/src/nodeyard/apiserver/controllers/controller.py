@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 
 
 class Cluster(Protocol):
-    """What a controller needs of the server."""
+    """Parts of the server that a controller needs."""
 
     store: Store
     registry: Registry
@@ -165,5 +165,5 @@ def is_gone(error: Exception) -> bool:
 
 
 def _trace(error: Exception) -> bool:
-    """Whether to log a traceback; the message of an API error explains it."""
+    """True if to log a traceback; the message of an API error explains it."""
     return not isinstance(error, (ApiError, LookupError))

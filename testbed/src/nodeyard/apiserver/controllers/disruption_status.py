@@ -15,7 +15,7 @@ from nodeyard.kube.timestamps import parse_rfc3339
 ALLOWED: Final = "DisruptionAllowed"
 SYNC_FAILED: Final = "SyncFailed"
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""How long an allowed eviction may take to delete the pod before it is dropped from the count."""
+"""Time that an allowed eviction may take to delete the pod before it is dropped from the count."""
 
 
 class ScaleError(Exception):

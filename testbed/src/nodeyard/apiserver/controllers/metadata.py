@@ -86,7 +86,7 @@ def metadata_of(raw: bytes) -> Metadata:
 
 
 def may_be_deleting(raw: bytes) -> bool:
-    """Whether the bytes may contain a deletionTimestamp; searching them is cheaper than decoding."""
+    """True if the bytes may contain a deletionTimestamp; searching them is cheaper than decoding."""
     return b'"deletionTimestamp"' in raw
 
 

@@ -39,7 +39,7 @@ def evicting_key(ready: str) -> str | None:
 
 
 def has_evicting(taints: Iterable[Taint], key: str | None = None) -> bool:
-    """Whether a node has this NoExecute taint, or any of them."""
+    """True if a node has this NoExecute taint, or any of them."""
     return any(t.effect == NO_EXECUTE and t.key in _EVICTING and key in (None, t.key) for t in taints)
 
 

@@ -71,7 +71,7 @@ class NodeZones:
 
     @property
     def is_fully_disrupted(self) -> bool:
-        """Whether no node is ready in any zone."""
+        """True if no node is ready in any zone."""
         return bool(self._nodes) and not self._ready
 
     def state(self, zone: str) -> ZoneState:

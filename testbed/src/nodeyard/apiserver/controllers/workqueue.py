@@ -62,7 +62,7 @@ class WorkQueue(Generic[K]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no key is due now; keys for later do not count."""
+        """True if no key is due now; keys for later do not count."""
         return not self._ready and not self._is_busy
 
     async def quiet(self) -> None:

@@ -53,7 +53,7 @@ class _Names(NamedTuple):
     wanted: Object
     accepted: Object
     is_written: bool
-    """Whether the status has conditions."""
+    """True if the status has conditions."""
 
 
 class DefinitionController:

@@ -54,7 +54,7 @@ class CustomStrategy(Strategy):
         return {**_without_status(kept), "status": new["status"]} if "status" in new else _without_status(kept)
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Whether anything changed but metadata, and status where it is a subresource."""
+        """True if anything changed but metadata, and status where it is a subresource."""
         ignored = {"metadata", "status"} if self._has_status else {"metadata"}
         names = (new.keys() | old.keys()) - ignored
         return not all(json_equal(new.get(name), old.get(name)) for name in names)

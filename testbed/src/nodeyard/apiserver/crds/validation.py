@@ -119,7 +119,7 @@ def _version_faults(spec: Object) -> Iterator[FieldError]:
 
 
 def _is_shared(spec: Object, name: str) -> bool:
-    """Whether all versions have the same value."""
+    """True if all versions have the same value."""
     given = [version.get(name) for version in spec.get("versions") or ()]
     return all(each == given[0] for each in given)
 

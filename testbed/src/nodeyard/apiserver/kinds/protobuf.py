@@ -148,7 +148,7 @@ class _Message:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the message is a plain JSON object, without a JSON form of its own."""
+        """True if the message is a plain JSON object, without a JSON form of its own."""
         return self._convert is None
 
     def read(self, data: bytes, depth: int) -> Any:

@@ -37,7 +37,7 @@ class BuiltIn(Strategy):
     type occurs, so a pod's are the same in every template. Each takes an object whose fields are decoded."""
     uses_generation = False
     fields: ClassVar[Mapping[str, Reader]] = {}
-    """What field selectors can select by, beside name and namespace."""
+    """Fields that field selectors can select by, beside name and namespace."""
 
     def selectable(self, obj: Object) -> Mapping[str, str]:
         return {label: read(obj) for label, read in self.fields.items()}

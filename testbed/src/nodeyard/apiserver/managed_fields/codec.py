@@ -40,7 +40,7 @@ def managed_fields_fault(entries: Json) -> str:
 
 
 def is_reset(entries: Json, *, is_built_in: bool) -> bool:
-    """Whether a client asks to reset managedFields: one empty entry, or for built-in kinds also an empty list."""
+    """True if a client asks to reset managedFields: one empty entry, or for built-in kinds also an empty list."""
     return entries == [{}] or (is_built_in and entries == [])
 
 

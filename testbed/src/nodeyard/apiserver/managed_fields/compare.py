@@ -67,7 +67,7 @@ def _compare(shape: Shape, old: Json, new: Json, below: Comparison) -> bool:
 
 
 def _is_leaf(shape: Shape, kind: Kind, old: Json, new: Json) -> bool:
-    """Whether a value is compared as a whole. Two empty or null collections are, to tell them from each other."""
+    """True if a value is compared as a whole. Two empty or null collections are, to tell them from each other."""
     if kind is Kind.MAP:
         return shape.is_atomic_map or not (as_map(old) or as_map(new))
     if kind is Kind.LIST:

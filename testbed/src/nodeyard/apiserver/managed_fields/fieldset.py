@@ -155,5 +155,5 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def includes(left: FieldSet, right: FieldSet) -> bool:
-    """Whether every member of the second set is in the first."""
+    """True if every member of the second set is in the first."""
     return left is right or not difference(right, left)

@@ -23,7 +23,7 @@ _DEFAULTS: Object = {
 
 
 class Caller(Protocol):
-    """What bootstrapping needs of the server."""
+    """Parts of the server that bootstrapping needs."""
 
     async def call(self, method: str, url: str, body: Json = None) -> Json: ...
 

@@ -101,7 +101,7 @@ def _aggregates(role: Object) -> bool:
 
 
 def _changes_only_collection(new: Object, old: Object) -> bool:
-    """Whether the update changes only fields that the garbage collector changes."""
+    """True if the update changes only fields that the garbage collector changes."""
     return _without_collected(new) == _without_collected(old)
 
 

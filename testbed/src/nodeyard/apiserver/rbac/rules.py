@@ -92,7 +92,7 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 
 def url_covers(owned: str, path: str) -> bool:
-    """Whether a nonResourceURL, perhaps with a trailing star, matches this path."""
+    """True if a nonResourceURL, perhaps with a trailing star, matches this path."""
     return owned == path or (owned.endswith(ALL) and path.startswith(owned.rstrip(ALL)))
 
 

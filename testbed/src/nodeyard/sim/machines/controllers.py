@@ -36,7 +36,7 @@ _INFRASTRUCTURE: Final = {
 
 @dataclass(frozen=True)
 class SimEnvironment:
-    """What the simulated Cluster API cannot know by itself."""
+    """Settings that the simulated Cluster API cannot know by itself."""
 
     kubeconfig: Kubeconfig | None = None
     """Kubeconfig of the workload clusters; of this server for a cluster that manages itself. None: no Secret."""

@@ -36,7 +36,7 @@ class Webhook:
     is_ignoring_failure: bool
     is_reinvoked: bool
     is_safe_to_try: bool
-    """Whether it may be called in a dry run."""
+    """True if it may be called in a dry run."""
     timeout: int
     review_versions: tuple[str, ...]
 

@@ -28,7 +28,7 @@ class Dispatcher:
         self._bind = bind
 
     async def matches(self, candidate: Candidate, attributes: Attributes) -> bool:
-        """Whether selectors and matchConditions of the webhook match the write; its rules do."""
+        """True if selectors and matchConditions of the webhook match the write; its rules do."""
         webhook = candidate.webhook
         if not webhook.scope.includes(attributes, self._namespaces):
             return False

@@ -113,7 +113,7 @@ class MutatingWebhooks(Mutating):
 
 
 def _has_fresh_times(attributes: Attributes) -> bool:
-    """Whether a patch counts as a change because the real server's Go structs round times to seconds."""
+    """True if a patch counts as a change because the real server's Go structs round times to seconds."""
     if attributes.resource.is_custom or attributes.object is None:
         return False
     if attributes.old is None:

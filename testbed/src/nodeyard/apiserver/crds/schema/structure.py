@@ -1,4 +1,4 @@
-"""Whether a schema is structural.
+"""Checks whether a schema is structural.
 
 Every field has a type outside of anyOf, allOf, oneOf and not, which may only restrict values of declared fields. Faults
 come from all over the tree and are sorted by text.

@@ -28,7 +28,7 @@ _HUGE = "hugepages-"
 
 
 def is_extended(name: str) -> bool:
-    """Whether a resource is extended: its name has a domain other than kubernetes.io."""
+    """True if a resource is extended: its name has a domain other than kubernetes.io."""
     return "/" in name and _NATIVE not in name and not name.startswith("requests.")
 
 

@@ -88,6 +88,6 @@ def _number(text: str, names: dict[str, int]) -> int:
 
 @cache
 def is_time_zone(name: str) -> bool:
-    """Whether a time zone exists. Every name is accepted if the machine has no time zone database."""
+    """True if a time zone exists. Every name is accepted if the machine has no time zone database."""
     known = zoneinfo.available_timezones()
     return not known or name in known

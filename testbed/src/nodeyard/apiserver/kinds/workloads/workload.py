@@ -1,4 +1,4 @@
-"""What workloads have in common: validation of selectors, templates and counts, and a warning about names."""
+"""Common parts of workloads: validation of selectors, templates and counts, and a warning about names."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Workload(WithStatus):
     """A kind that makes pods from a template."""
 
     names_pods: ClassVar[bool] = True
-    """Whether the name becomes part of host names: one that is not a DNS label then gets a warning."""
+    """True if the name becomes part of host names: one that is not a DNS label then gets a warning."""
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         faults = label_faults(meta.name(obj)) if old is None and self.names_pods else []
