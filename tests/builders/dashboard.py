@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from nodeyard.app.dashboard.serving import serving_local
+from nodeyard.app.dashboard.server import serve_local
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.dashboard.access import Access, Viewer
 from nodeyard.dashboard.feed import Feed
@@ -113,7 +113,7 @@ async def signed_in(*arguments, **options):
 @asynccontextmanager
 async def local_page(kubeconfig, *capabilities):
     """`nodeyard dashboard`, but for the process; signed in."""
-    async with serving_local(load_config(kubeconfig), capabilities, LOOPBACK) as url:
+    async with serve_local(load_config(kubeconfig), capabilities, LOOPBACK) as url:
         base, _, token = url.partition("/?token=")
         page = Page(base)
         try:

@@ -8,7 +8,7 @@ from tests.builders.dashboard import LOOPBACK, Page, local_page
 from tests.builders.operators import operator as whole_operator
 from tests.builders.operators import until
 
-from nodeyard.app.dashboard.serving import DashboardOptions
+from nodeyard.app.dashboard.server import DashboardOptions
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.kube.names import APPROVALS

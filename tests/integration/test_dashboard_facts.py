@@ -5,7 +5,7 @@ from tests.builders.dashboard import LOOPBACK, Page, local_page
 from tests.builders.operators import operator as whole_operator
 from tests.builders.operators import until
 
-from nodeyard.app.dashboard.serving import DashboardOptions
+from nodeyard.app.dashboard.server import DashboardOptions
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.plan.brake import Limit

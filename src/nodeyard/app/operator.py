@@ -35,7 +35,7 @@ from nodeyard.watch.informers import InformerFactory
 
 if TYPE_CHECKING:
     from nodeyard.admission.manager import Webhooks
-    from nodeyard.app.dashboard.serving import DashboardOptions
+    from nodeyard.app.dashboard.server import DashboardOptions
 
 _log = get_logger("operator")
 
@@ -177,12 +177,12 @@ async def _serve_dashboard(
     if options is None:
         return {}
     # Imported late: a process without a dashboard does not need it.
-    from nodeyard.app.dashboard.serving import serving_beside
+    from nodeyard.app.dashboard.server import serve_beside
 
     client = connections.connect()
     stack.push_async_callback(client.close)
     try:
-        port = await stack.enter_async_context(serving_beside(manager, client, operation.config, options))
+        port = await stack.enter_async_context(serve_beside(manager, client, operation.config, options))
     except OSError as error:
         raise _cannot_listen("--dashboard-bind", options.bind, error) from None
     return {"dashboard": port}

@@ -61,13 +61,13 @@ def parse_loopback(bind: str) -> Address:
 
 
 async def _serve(config: Config, chosen: Sequence[Capability], address: Address, *, open_browser: bool) -> None:
-    from nodeyard.app.dashboard.serving import serving_local
+    from nodeyard.app.dashboard.server import serve_local
     from nodeyard.cli import cluster, signals
 
     async with cluster.connect(config) as client:
         served = await cluster.select_served(client, chosen)
     try:
-        async with serving_local(config, served, address) as url:
+        async with serve_local(config, served, address) as url:
             # A pipe would keep the line back until the end.
             print(url, flush=True)
             if open_browser:

@@ -13,7 +13,7 @@ from nodeyard.cli.failures import UsageFailure
 
 if TYPE_CHECKING:
     from nodeyard.admission.manager import Webhooks
-    from nodeyard.app.dashboard.serving import DashboardOptions
+    from nodeyard.app.dashboard.server import DashboardOptions
     from nodeyard.runtime.health import Address
 
 
@@ -152,7 +152,7 @@ def parse_dashboard(
     address = cluster.parse_option("--dashboard-bind", _bind, bind)
     if address is None:
         return None
-    from nodeyard.app.dashboard.serving import BadCertificate, DashboardOptions, DashboardTls, server_context
+    from nodeyard.app.dashboard.server import BadCertificate, DashboardOptions, DashboardTls, server_context
     from nodeyard.app.webhooks import is_loopback
 
     if (certificate is None) != (key is None):

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.dashboard.feed import ATTENTION, Feed, Visible
-from nodeyard.dashboard.folding import members_of, summarize
+from nodeyard.dashboard.plan_summary import members_of, summarize
 from nodeyard.dashboard.wire import PlanSummary
 from nodeyard.kube.conditions import TRUE
 from nodeyard.plan.brake import JOINT, Braked, Limit

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodeyard.app.dashboard.serving import DashboardOptions
+from nodeyard.app.dashboard.server import DashboardOptions
 from nodeyard.cli.dashboard import parse_loopback
 from nodeyard.cli.failures import UsageFailure
 from nodeyard.cli.run import parse_dashboard

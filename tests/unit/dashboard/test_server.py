@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from tests.builders.dashboard import TOKEN, Page, bare_server, signed_in
 
-from nodeyard.app.dashboard.serving import DashboardTls, certificate_names, server_context
+from nodeyard.app.dashboard.server import DashboardTls, certificate_names, server_context
 from nodeyard.client.errors import TransportError, error_from_answer
 from nodeyard.dashboard import server as module
 from nodeyard.dashboard.access import Access, Viewer

@@ -18,8 +18,8 @@ from nodeyard.client.errors import ClientError, Forbidden
 from nodeyard.dashboard.access import Viewer
 from nodeyard.dashboard.approval_preview import preview
 from nodeyard.dashboard.could_run import could_run_manifest, could_run_pod, parse_pod
-from nodeyard.dashboard.folding import to_wire
 from nodeyard.dashboard.live import Live
+from nodeyard.dashboard.plan_summary import to_wire
 from nodeyard.dashboard.recorder import SECONDS
 from nodeyard.dashboard.search import list_objects, search
 from nodeyard.dashboard.server import Query, Route

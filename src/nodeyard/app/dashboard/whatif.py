@@ -15,7 +15,7 @@ from nodeyard.app.dry_planner import DryPlanner, NotSynced, ReadForbidden, dry_p
 from nodeyard.client.api import Client
 from nodeyard.client.config import Config
 from nodeyard.client.http_transport import HttpTransport
-from nodeyard.dashboard.folding import fold, identity, summarize
+from nodeyard.dashboard.plan_summary import fold, identity, summarize
 from nodeyard.dashboard.wire import Group, PlanSummary, Refused, WhatIf
 from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Limit

@@ -11,7 +11,7 @@ from pathlib import Path
 from nodeyard.admission.manager import Webhooks
 from nodeyard.app import files
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.app.dashboard.serving import DashboardOptions
+from nodeyard.app.dashboard.server import DashboardOptions
 from nodeyard.app.operator import Operation, Running, identity, operating
 from nodeyard.cli.failures import Failure
 from nodeyard.client.api import Client

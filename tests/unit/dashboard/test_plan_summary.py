@@ -1,6 +1,6 @@
 """Plans as the page shows them: equal actions folded, what hurts first, what a change causes apart."""
 
-from nodeyard.dashboard.folding import fold, identity, members_of, summarize, to_wire
+from nodeyard.dashboard.plan_summary import fold, identity, members_of, summarize, to_wire
 from nodeyard.dashboard.wire import GROUPED, SAMPLES
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.message import Message

@@ -73,7 +73,7 @@ class DashboardOptions:
 
 
 @asynccontextmanager
-async def serving_local(config: Config, capabilities: Sequence[Capability], bind: Address) -> AsyncIterator[str]:
+async def serve_local(config: Config, capabilities: Sequence[Capability], bind: Address) -> AsyncIterator[str]:
     """Serve the page with the credentials of `config`; return the URL, which contains the token."""
     clock = SystemClock()
     client = Client(HttpTransport(config))
@@ -110,7 +110,7 @@ async def serving_local(config: Config, capabilities: Sequence[Capability], bind
 
 
 @asynccontextmanager
-async def serving_beside(
+async def serve_beside(
     manager: Manager, client: Client, config: Config, options: DashboardOptions
 ) -> AsyncIterator[int]:
     """Serve the page beside a manager that is not running yet; return the port. Raises OSError if it is in use."""
