@@ -13,7 +13,7 @@ DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image release krew format clean
+.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image release docs krew format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,10 @@ release: setup ## write everything that a release publishes into dist/
 	rm -rf dist
 	$(BIN)/python -m tools.release
 
+docs: setup ## build the documentation site in site/; fails at a link that does not resolve
+	$(or $(UV),$(BIN)/uv) sync --frozen --quiet --inexact --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
 krew: setup ## build the archive and the manifest of the kubectl plugin in dist/
 	$(BIN)/python tools/krew.py dist
 
@@ -100,4 +104,4 @@ format: setup ## let ruff mend style
 	$(BIN)/ruff format .
 
 clean: ## remove what the build made in the tree
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis site
