@@ -6,9 +6,11 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
@@ -27,23 +29,28 @@ ATTEMPTS = 3
 """A wait for the GIL counts if it repeats: on a busy machine the loop may also wait for a processor."""
 
 
-def measure() -> dict[str, Turns]:
-    turns: dict[str, Turns] = {}
+def measure(names: Collection[str] = ()) -> dict[str, Turns]:
+    """Measure the cases in their order: up to the last of these names, or all."""
+    missing, turns = set(names), dict[str, Turns]()
     with garbage_collection.bounded(), MeasuredServer() as server:
         install(server)
         for case in cases(OBJECTS, YAML_SIZE):
             case.prepare(server)
             server.idle()
             turns[case.name] = server.measure(lambda case=case: case.ask(server))
+            missing.discard(case.name)
+            if names and not missing:
+                break
     return turns
 
 
+@pytest.mark.timeout(900)
 def test_no_request_holds_the_event_loop_for_100_ms():
     measured = measure()
     waits = {name: turns.wait for name, turns in measured.items() if turns.wait > LONGEST}
     for _ in range(ATTEMPTS - 1):
         if waits:
-            again = measure()
+            again = measure(waits)
             waits = {name: again[name].wait for name in waits if again[name].wait > LONGEST}
 
     assert {name: turns.own for name, turns in measured.items() if turns.own > LONGEST} == {}
@@ -79,6 +86,7 @@ def collecting(kubeconfig: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+@pytest.mark.timeout(300)
 async def test_no_garbage_collection_takes_50_ms_however_many_expressions_are_compiled(tmp_path):
     with collecting(tmp_path / "kubeconfig") as process:
         client = Client(HttpTransport(load_config(tmp_path / "kubeconfig")))
@@ -88,7 +96,7 @@ async def test_no_garbage_collection_takes_50_ms_however_many_expressions_are_co
             await client.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
         await client.close()
         process.send_signal(signal.SIGTERM)
-        longest, objects = json.loads(process.communicate(timeout=30)[0])
+        longest, objects = json.loads(process.communicate(timeout=120)[0])
 
     assert objects > 700_000
     assert longest < 0.05

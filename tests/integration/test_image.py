@@ -20,6 +20,8 @@ from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.ports import free_port
 from nodeyard.testing.rest import Rest
 
+pytestmark = pytest.mark.timeout(600)  # building the layers fetches and unpacks wheels
+
 ROOT = Path(__file__).parents[2]
 CREATED = 1_700_000_000
 EXAMPLE = ROOT / "examples" / "01-spares"

@@ -24,7 +24,7 @@ PODS = "/api/v1/namespaces/default/pods"
 FEW_PODS, MANY_PODS = 300, 3000
 FEW_NODES, MANY_NODES = 150, 1500
 SAMPLES = 7
-PATIENCE = 120.0
+PATIENCE = 250.0
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +69,15 @@ def longest_turn(server, operator, outside):
         )
         server.rest.create(placed(f"outside-{outside}", ""))
         until(
-            lambda: server.rest.get(f"{CLASSES}/dc1").get("status", {}).get("violators") == outside + 1, "it is counted"
+            lambda: server.rest.get(f"{CLASSES}/dc1").get("status", {}).get("violators") == outside + 1,
+            "it is counted",
+            PATIENCE,
         )
 
     return operator.measure(happen).own
 
 
+@pytest.mark.timeout(300)
 def test_events_of_a_pod_outside_its_class_hold_the_loop_no_longer_the_more_pods_the_class_has(server, measured):
     install_crds(server)
     operator = measured(AFFINITY)
@@ -119,6 +122,7 @@ def time_per_node(server, operator, nodes):
     return turns.total / nodes
 
 
+@pytest.mark.timeout(900)
 def test_what_a_role_loses_takes_the_loop_no_longer_for_each_node_the_more_nodes_it_has(server, measured):
     third_party_crds.install(server.rest, list(PROFILES.definitions()))
     operator = measured(PROFILES)
