@@ -247,8 +247,8 @@ DASHBOARDS: Sequence[Dashboard] = (
         (
             Panel(
                 "Reviews",
-                _rate("nodeyard_webhook_reviews_total", "webhook, verdict", _WEBHOOK),
-                "{{webhook}} {{verdict}}",
+                _rate("nodeyard_webhook_reviews_total", "webhook, response", _WEBHOOK),
+                "{{webhook}} {{response}}",
                 "ops",
             ),
             Panel(
@@ -264,10 +264,10 @@ DASHBOARDS: Sequence[Dashboard] = (
                 "Failed reviews",
                 _rate(
                     "nodeyard_webhook_reviews_total",
-                    "webhook, verdict",
-                    '{webhook=~"$webhook",verdict=~"error|not_synced|malformed"}',
+                    "webhook, response",
+                    '{webhook=~"$webhook",response=~"error|not_synced|malformed"}',
                 ),
-                "{{webhook}} {{verdict}}",
+                "{{webhook}} {{response}}",
                 "ops",
             ),
             Panel(

@@ -80,9 +80,9 @@ async def is_registered(client):
         return False
 
 
-def reviewed(verdict):
+def reviewed(response):
     """The sample that counts the validating webhook's answers of a kind."""
-    return "nodeyard_webhook_reviews_total", {"webhook": "rules.labels.nodeyard.dev", "verdict": verdict}
+    return "nodeyard_webhook_reviews_total", {"webhook": "rules.labels.nodeyard.dev", "response": response}
 
 
 def look(rest, path):

@@ -86,7 +86,7 @@ def test_kubectl_shows_the_message_of_a_denial(guard, kubectl):
         'admission webhook "rules.labels.nodeyard.dev" denied the request: '
         'LabelRule bad: spec.team: "forbidden" is not a team; choose another'
     ) in done.stderr
-    assert running.metric("nodeyard_webhook_reviews_total", verdict="denied") == 1
+    assert running.metric("nodeyard_webhook_reviews_total", response="denied") == 1
 
 
 def test_kubectl_shows_a_warning_and_the_object_is_stored(guard, kubectl, rules):
@@ -135,7 +135,7 @@ def test_a_review_that_raises_is_ignored_or_fails_as_the_webhook_says(guard, rul
 
     assert refused.value.status == 500
     assert "rules.labels.nodeyard.dev: ValueError: the reviewer cannot bear this team" in refused.value.message
-    assert running.metric("nodeyard_webhook_reviews_total", verdict="error") == 1
+    assert running.metric("nodeyard_webhook_reviews_total", response="error") == 1
 
 
 def test_a_follower_answers_and_is_registered_once_it_leads(guard, operator, rules, api, eventually):

@@ -114,14 +114,14 @@ def test_each_request_is_asked_about_once_by_the_entry_that_is_meant_for_it(star
     running = start()
     asked()
     counts = [
-        running.metric("nodeyard_webhook_reviews_total", webhook=f"{name}.labels.nodeyard.dev", verdict="allowed")
+        running.metric("nodeyard_webhook_reviews_total", webhook=f"{name}.labels.nodeyard.dev", response="allowed")
         for name in ("maps-tenants", "maps")
     ]
 
     assert (place.write(TENANT), place.write(OTHER)) == ("", "")
 
     assert [
-        running.metric("nodeyard_webhook_reviews_total", webhook=f"{name}.labels.nodeyard.dev", verdict="allowed")
+        running.metric("nodeyard_webhook_reviews_total", webhook=f"{name}.labels.nodeyard.dev", response="allowed")
         for name in ("maps-tenants", "maps")
     ] == [count + 1 for count in counts]
 

@@ -75,15 +75,15 @@ def is_real(counterexample: Counterexample, pod: Side, placement: Side) -> bool:
 
 
 def check(pod: Side, placement: Side) -> None:
-    verdict = contains(placement.compiled, *pod.asks)
+    containment = contains(placement.compiled, *pod.asks)
     if pod.nodes <= placement.nodes:
-        assert verdict == Inside(is_vacuous=not pod.nodes)
+        assert containment == Inside(is_vacuous=not pod.nodes)
         return
-    assert isinstance(verdict, Outside)
-    assert is_real(verdict.counterexample, pod, placement)
-    if verdict.missing is not None:
-        key, value = verdict.missing
-        assert placement.asks[0][key] == value != verdict.counterexample.labels[key]
+    assert isinstance(containment, Outside)
+    assert is_real(containment.counterexample, pod, placement)
+    if containment.missing is not None:
+        key, value = containment.missing
+        assert placement.asks[0][key] == value != containment.counterexample.labels[key]
 
 
 @settings(max_examples=300, deadline=None)

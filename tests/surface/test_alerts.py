@@ -28,7 +28,7 @@ HEALTHY = {
     "nodeyard_webhook_certificate_expiry_seconds": "5184000x120",
     'nodeyard_leader{capability="spares",pod="a"}': "1x120",
     'nodeyard_leader{capability="spares",pod="b"}': "0x120",
-    'nodeyard_webhook_reviews_total{webhook="pods",verdict="denied"}': "0+60x120",
+    'nodeyard_webhook_reviews_total{webhook="pods",response="denied"}': "0+60x120",
 }
 """Metrics of two replicas of a fleet without problems, a sample a minute."""
 
@@ -111,7 +111,7 @@ FIRING = {
     ),
     "reviews fail": (
         "NodeyardWebhookErrors",
-        {'nodeyard_webhook_reviews_total{webhook="pods",verdict="error"}': "0+120x120"},
+        {'nodeyard_webhook_reviews_total{webhook="pods",response="error"}': "0+120x120"},
         {"webhook": "pods"},
         "Webhook pods fails 2 reviews a second.",
     ),

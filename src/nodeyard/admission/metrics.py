@@ -26,8 +26,8 @@ class AdmissionMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self._reviews = metrics.counter(
             "nodeyard_webhook_reviews_total",
-            "Admission reviews, by webhook and outcome.",
-            ("webhook", "verdict"),
+            "Admission reviews, by webhook and response.",
+            ("webhook", "response"),
         )
         self._seconds = metrics.histogram(
             "nodeyard_webhook_review_seconds", "Duration of an admission review.", ("webhook",)

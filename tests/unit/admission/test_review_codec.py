@@ -11,9 +11,9 @@ from nodeyard.admission import review_codec
 from nodeyard.runtime.webhooks import allowed, denied, patched
 
 
-def answered(verdict, **request):
+def answered(response, **request):
     review = review_codec.read(question(**request))
-    return json.loads(review_codec.encode(review, verdict))
+    return json.loads(review_codec.encode(review, response))
 
 
 def test_a_review_is_decoded_as_the_api_server_sends_it():

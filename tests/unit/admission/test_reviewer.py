@@ -37,8 +37,8 @@ class Controlled:
     is_synced: bool = True
     told: list[Any] = field(default_factory=list)
 
-    def record_review(self, review, verdict):
-        self.told.append((review, verdict))
+    def record_review(self, review, response):
+        self.told.append((review, response))
 
 
 class Searched:
@@ -73,8 +73,8 @@ def ask(metrics):
 def counted(metrics):
     """Return how often an outcome was counted."""
 
-    def count(verdict, webhook="rules"):
-        labels = {"webhook": f"{webhook}.labels.nodeyard.dev", "verdict": verdict}
+    def count(response, webhook="rules"):
+        labels = {"webhook": f"{webhook}.labels.nodeyard.dev", "response": response}
         return metrics.registry.get_sample_value("nodeyard_webhook_reviews_total", labels)
 
     return count
@@ -86,7 +86,7 @@ def response(answer):
 
 
 @pytest.mark.parametrize(
-    ("webhook", "team", "verdict"),
+    ("webhook", "team", "response"),
     [
         (validating(), "blue", "allowed"),
         (validating(), "forbidden", "denied"),
@@ -95,10 +95,10 @@ def response(answer):
     ],
     ids=["allowed", "denied", "patched", "complete"],
 )
-def test_each_response_is_counted_and_timed(ask, counted, metrics, webhook, team, verdict):
+def test_each_response_is_counted_and_timed(ask, counted, metrics, webhook, team, response):
     response(ask(webhook, team=team))
 
-    assert counted(verdict, webhook.name) == 1
+    assert counted(response, webhook.name) == 1
     name = {"webhook": webhook.full_name("labels")}
     assert metrics.registry.get_sample_value("nodeyard_webhook_review_seconds_count", name) == 1
 
@@ -248,12 +248,12 @@ async def test_a_review_that_does_not_come_to_an_end_is_an_error(look, counted, 
 
 
 async def test_a_response_is_recorded_by_the_capability_with_the_final_review(look, controlled):
-    verdict = allowed().with_facts(decision="unknown")
+    response = allowed().with_facts(decision="unknown")
 
-    await look(lambda review, _view: verdict if review.answers else Lookup((ref("a"),)))
+    await look(lambda review, _view: response if review.answers else Lookup((ref("a"),)))
 
     ((review, told),) = controlled.told
-    assert told is verdict
+    assert told is response
     assert review.answers == {ref("a"): Missing()}
 
 
@@ -265,7 +265,7 @@ async def test_a_dry_run_is_not_recorded_and_its_lookups_are_trial_lookups(look,
 
 
 async def test_an_error_while_recording_does_not_change_the_response(look, controlled, monkeypatch):
-    monkeypatch.setattr(controlled, "record_review", lambda _review, _verdict: 1 / 0)
+    monkeypatch.setattr(controlled, "record_review", lambda _review, _response: 1 / 0)
 
     assert response(await look(lambda _review, _view: allowed()))["allowed"]
 

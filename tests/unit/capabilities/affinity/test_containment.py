@@ -110,19 +110,19 @@ OUTSIDE = {
 
 @pytest.mark.parametrize(("node_selector", "required", "placement", "escape"), OUTSIDE.values(), ids=OUTSIDE)
 def test_outside_with_a_node_to_show_for_it(node_selector, required, placement, escape):
-    verdict = contains(compile_class(*placement), node_selector, required)
-    assert isinstance(verdict, Outside)
-    assert verdict.counterexample.labels == escape
-    assert verdict.counterexample.node_name is None
+    containment = contains(compile_class(*placement), node_selector, required)
+    assert isinstance(containment, Outside)
+    assert containment.counterexample.labels == escape
+    assert containment.counterexample.node_name is None
 
 
 def test_a_label_called_as_the_name_field_is_another_key():
     by_label = compile_class({"metadata.name": "n1"}, None)
     assert isinstance(contains(by_label, {}, selector(named("In", "n1"))), Outside)
     by_name = compile_class({}, selector(named("In", "n1")))
-    verdict = contains(by_name, {"metadata.name": "n1"}, None)
-    assert isinstance(verdict, Outside)
-    assert (dict(verdict.counterexample.labels), verdict.counterexample.node_name) == ({}, "other")
+    containment = contains(by_name, {"metadata.name": "n1"}, None)
+    assert isinstance(containment, Outside)
+    assert (dict(containment.counterexample.labels), containment.counterexample.node_name) == ({}, "other")
 
 
 MISSING = {
@@ -146,9 +146,9 @@ MISSING = {
 
 @pytest.mark.parametrize(("placement", "node_selector", "required", "missing"), MISSING.values(), ids=MISSING)
 def test_the_label_of_the_class_that_a_pod_is_missing(placement, node_selector, required, missing):
-    verdict = contains(compile_class(*placement), node_selector, required)
-    assert isinstance(verdict, Outside)
-    assert verdict.missing == missing
+    containment = contains(compile_class(*placement), node_selector, required)
+    assert isinstance(containment, Outside)
+    assert containment.missing == missing
 
 
 NOWHERE = {
@@ -176,6 +176,6 @@ def test_an_unsatisfiable_term_does_not_speak_for_the_others():
 
 @pytest.mark.parametrize("terms", [selector(), selector([]), selector([zone("In", "dc2")])], ids=str)
 def test_no_pod_that_can_run_is_in_a_class_without_nodes(terms):
-    verdict = contains(compile_class(DC1, terms), DC1, None)
-    assert isinstance(verdict, Outside)
-    assert (dict(verdict.counterexample.labels), verdict.missing) == ({}, None)
+    containment = contains(compile_class(DC1, terms), DC1, None)
+    assert isinstance(containment, Outside)
+    assert (dict(containment.counterexample.labels), containment.missing) == ({}, None)

@@ -45,9 +45,9 @@ def test_a_simple_way_in_is_found_however_many_keys_there_are():
 
 def test_a_simple_way_out_is_found_however_many_keys_there_are():
     placement = compile_class({"zone": "dc1"}, pairs(16))
-    verdict = contains(placement, {}, either(16))
-    assert isinstance(verdict, Outside)
-    assert verdict.missing == ("zone", "dc1")
+    containment = contains(placement, {}, either(16))
+    assert isinstance(containment, Outside)
+    assert containment.missing == ("zone", "dc1")
 
 
 def test_keys_that_are_settled_each_on_its_own_need_no_combining():

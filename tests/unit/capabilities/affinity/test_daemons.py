@@ -64,10 +64,10 @@ def test_a_pod_that_a_daemon_set_made_for_a_node_of_the_class_is_inside():
     ids=["outside", "a node that is not there", "two nodes", "any other node", "of no daemon set", "no node"],
 )
 def test_any_other_is_refused(made):
-    verdict = review_placement(review(made), VIEW)
+    response = review_placement(review(made), VIEW)
 
-    assert not verdict.is_allowed
-    assert "could run outside it" in verdict.message
+    assert not response.is_allowed
+    assert "could run outside it" in response.message
 
 
 def test_who_runs_so_is_not_counted_as_outside():

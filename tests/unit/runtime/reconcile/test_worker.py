@@ -1,4 +1,4 @@
-"""Workers: keys in, verdicts out, under virtual time."""
+"""Workers: keys in, results out, under virtual time."""
 
 import asyncio
 from random import Random

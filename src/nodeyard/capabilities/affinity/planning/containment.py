@@ -109,25 +109,25 @@ class TooComplex:
     """The pod cannot be checked within the cost limits."""
 
 
-Verdict: TypeAlias = Inside | Outside | TooComplex
+Containment: TypeAlias = Inside | Outside | TooComplex
 
 _INSIDE: Final = Inside()
 _VACUOUS: Final = Inside(is_vacuous=True)
 _TOO_COMPLEX: Final = TooComplex()
 
 
-def contains(compiled: CompiledClass, node_selector: Mapping[str, str], required: NodeSelector | None) -> Verdict:
+def contains(compiled: CompiledClass, node_selector: Mapping[str, str], required: NodeSelector | None) -> Containment:
     """Check that the class contains every node that a pod with this nodeSelector and affinity may run on."""
     if required is None:
         if not compiled.has_terms and compiled.node_selector.items() <= node_selector.items():
             return _INSIDE
-        return _verdict(compiled, node_selector, (_NO_BOX,))
+        return _check_boxes(compiled, node_selector, (_NO_BOX,))
     if size_of(required) > MAX_SIZE:
         # Terms only narrow the nodeSelector: if that is inside already, they need not be parsed.
         by_selector = contains(compiled, node_selector, None)
         return by_selector if isinstance(by_selector, Inside) else _TOO_COMPLEX
     pod_boxes = list(narrow_boxes(node_selector, required))
-    return _verdict(compiled, node_selector, pod_boxes) if pod_boxes else _VACUOUS
+    return _check_boxes(compiled, node_selector, pod_boxes) if pod_boxes else _VACUOUS
 
 
 def size_of(required: NodeSelector) -> int:
@@ -137,7 +137,7 @@ def size_of(required: NodeSelector) -> int:
     )
 
 
-def _verdict(compiled: CompiledClass, node_selector: Mapping[str, str], pod_boxes: Sequence[Box]) -> Verdict:
+def _check_boxes(compiled: CompiledClass, node_selector: Mapping[str, str], pod_boxes: Sequence[Box]) -> Containment:
     search = _Search(compiled.everything)
     for box in pod_boxes:
         try:
@@ -237,7 +237,7 @@ def _node_of(term: NodeSelectorTerm) -> str:
 
 def contains_pod(
     compiled: CompiledClass, node_selector: Mapping[str, str], required: NodeSelector | None, node: ObjectMeta | None
-) -> Verdict:
+) -> Containment:
     """Like `contains`; `node` is the node that a DaemonSet created the pod for, if one did."""
     containment = contains(compiled, node_selector, required)
     if isinstance(containment, Inside) or node is None or not compiled.matches(node.labels, node.name):

@@ -45,10 +45,10 @@ from nodeyard.capabilities.affinity.messages.pods import (
     Unsatisfiable,
 )
 from nodeyard.capabilities.affinity.planning.containment import (
+    Containment,
     Counterexample,
     Inside,
     Outside,
-    Verdict,
     compiled,
     contains_pod,
     size_of,
@@ -315,7 +315,7 @@ def _is_bound_inside(subject: Subject, affinity_class: AffinityClass, context: P
     return node is not None and compiled(affinity_class).matches(node.labels, node.name)
 
 
-def _check_containment(subject: Subject, affinity_class: AffinityClass, context: PlacementContext) -> Verdict:
+def _check_containment(subject: Subject, affinity_class: AffinityClass, context: PlacementContext) -> Containment:
     node = context.node(subject.node) if subject.node else None
     return contains_pod(compiled(affinity_class), subject.node_selector, subject.required, node)
 

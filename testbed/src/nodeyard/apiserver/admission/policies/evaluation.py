@@ -23,14 +23,14 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Verdict:
+class ValidateResult:
     failures: list[Failure] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     """Refusals that do not depend on the binding's actions: audit annotations that failed."""
     audit: dict[str, str] = field(default_factory=dict)
 
 
-def evaluate(policy: Policy, bindings: Bindings, trial: Budget | None = None) -> Verdict:
+def evaluate(policy: Policy, bindings: Bindings, trial: Budget | None = None) -> ValidateResult:
     """Evaluate the expressions; `authorizer` among the bindings is kept from messages and annotations.
 
     They are paid from the trial budget, which may be shared with other policies, or from budgets of their own.
@@ -38,23 +38,23 @@ def evaluate(policy: Policy, bindings: Bindings, trial: Budget | None = None) ->
     budget = trial or Budget()
     expressions = policy.expressions(budget)
     bindings = expressions.scope.complete(bindings, budget)
-    verdict = Verdict()
+    result = ValidateResult()
     try:
         if not expressions.conditions.hold(bindings, trial):
-            return verdict
+            return result
     except ConditionError as fault:
         if not policy.is_ignoring_failure:
-            verdict.failures.append(Failure(0, str(fault)))
-        return verdict
+            result.failures.append(Failure(0, str(fault)))
+        return result
     for index, validation in enumerate(expressions.validations):
         failure = _judge(policy, index, validation, bindings, budget)
         if budget.is_spent:
-            return Verdict([] if policy.is_ignoring_failure else [Failure(0, OUT_OF_BUDGET)])
+            return ValidateResult([] if policy.is_ignoring_failure else [Failure(0, OUT_OF_BUDGET)])
         if failure is not None:
-            verdict.failures.append(failure)
+            result.failures.append(failure)
     for annotation in expressions.annotations:
-        _annotate(policy, annotation, bindings, verdict, budget)
-    return verdict
+        _annotate(policy, annotation, bindings, result, budget)
+    return result
 
 
 def _judge(policy: Policy, index: int, validation: Validation, bindings: Bindings, budget: Budget) -> Failure | None:
@@ -82,17 +82,17 @@ def _message(validation: Validation, bindings: Bindings, budget: Budget) -> str:
 
 
 def _annotate(
-    policy: Policy, annotation: AuditAnnotation, bindings: Bindings, verdict: Verdict, budget: Budget
+    policy: Policy, annotation: AuditAnnotation, bindings: Bindings, result: ValidateResult, budget: Budget
 ) -> None:
     try:
         value = annotation.program.evaluate(bindings, budget)
     except EvaluationError as fault:
         if not policy.is_ignoring_failure:
-            verdict.refusals.append(_described(annotation.source, fault))
+            result.refusals.append(_described(annotation.source, fault))
         return
     text = value.strip() if isinstance(value, str) else ""
     if text:
-        verdict.audit[annotation.key] = text[:_LONGEST_ANNOTATION]
+        result.audit[annotation.key] = text[:_LONGEST_ANNOTATION]
 
 
 def _described(source: str, fault: EvaluationError) -> str:

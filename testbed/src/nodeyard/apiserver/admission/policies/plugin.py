@@ -13,7 +13,7 @@ from nodeyard.apiserver.admission.conditions import Bindings
 from nodeyard.apiserver.admission.expressions import namespace_value
 from nodeyard.apiserver.admission.namespaces import NAMESPACES, Namespaces, namespace_of
 from nodeyard.apiserver.admission.policies.definitions import Binding, Coverage, Policy
-from nodeyard.apiserver.admission.policies.evaluation import Failure, Verdict, evaluate
+from nodeyard.apiserver.admission.policies.evaluation import Failure, ValidateResult, evaluate
 from nodeyard.apiserver.admission.policies.index import BoundPolicy, PolicyIndex
 from nodeyard.apiserver.admission.policies.params import ConfigurationError, Params
 from nodeyard.apiserver.admission.rules import is_exempt
@@ -61,16 +61,16 @@ class ValidatingPolicies(Validating):
         steps = [step for bound in concerning for step in self._steps(bound, attributes)]
         evaluations = [step for step in steps if isinstance(step, _Evaluation)]
         is_large = attributes.is_large or any(step.has_large_params for step in evaluations)
-        verdicts = iter(await attributes.work.evaluate(is_large, partial(_evaluate, evaluations)))
+        results = iter(await attributes.work.evaluate(is_large, partial(_evaluate, evaluations)))
         denials: list[_Denial] = []
         annotations: dict[str, dict[str, None]] = {}
         for step in steps:
             if isinstance(step, _Denial):
                 denials.append(step)
                 continue
-            verdict = next(verdicts)
-            denials += _outcome(step.policy, step.binding, verdict, attributes)
-            for key, value in verdict.audit.items():
+            result = next(results)
+            denials += _outcome(step.policy, step.binding, result, attributes)
+            for key, value in result.audit.items():
                 annotations.setdefault(f"{step.policy.name}/{key}", {})[value] = None
         for key, values in annotations.items():
             attributes.annotate(key, ", ".join(values))
@@ -115,14 +115,14 @@ class ValidatingPolicies(Validating):
         return namespace_value(namespace.object()) if namespace else None
 
 
-def _evaluate(evaluations: Sequence[_Evaluation], trial: Budget | None) -> list[Verdict]:
+def _evaluate(evaluations: Sequence[_Evaluation], trial: Budget | None) -> list[ValidateResult]:
     return [evaluate(each.policy, each.bindings, trial) for each in evaluations]
 
 
-def _outcome(policy: Policy, binding: Binding, verdict: Verdict, attributes: Attributes) -> list[_Denial]:
+def _outcome(policy: Policy, binding: Binding, result: ValidateResult, attributes: Attributes) -> list[_Denial]:
     """Apply the binding's actions to the failures."""
     denials: list[_Denial] = []
-    for failure in verdict.failures:
+    for failure in result.failures:
         if "Warn" in binding.actions:
             attributes.warnings.append(
                 f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': "
@@ -132,7 +132,7 @@ def _outcome(policy: Policy, binding: Binding, verdict: Verdict, attributes: Att
             attributes.annotate(_FAILURE_ANNOTATION, _audit_failure(policy, binding, failure))
         if "Deny" in binding.actions:
             denials.append(_Denial(policy.name, binding.name, failure.message, failure.reason))
-    denials.extend(_Denial(policy.name, binding.name, message) for message in verdict.refusals)
+    denials.extend(_Denial(policy.name, binding.name, message) for message in result.refusals)
     return denials
 
 
