@@ -86,7 +86,7 @@ def response(answer):
 
 
 @pytest.mark.parametrize(
-    ("webhook", "team", "response"),
+    ("webhook", "team", "outcome"),
     [
         (validating(), "blue", "allowed"),
         (validating(), "forbidden", "denied"),
@@ -95,10 +95,10 @@ def response(answer):
     ],
     ids=["allowed", "denied", "patched", "complete"],
 )
-def test_each_response_is_counted_and_timed(ask, counted, metrics, webhook, team, response):
+def test_each_response_is_counted_and_timed(ask, counted, metrics, webhook, team, outcome):
     response(ask(webhook, team=team))
 
-    assert counted(response, webhook.name) == 1
+    assert counted(outcome, webhook.name) == 1
     name = {"webhook": webhook.full_name("labels")}
     assert metrics.registry.get_sample_value("nodeyard_webhook_review_seconds_count", name) == 1
 
