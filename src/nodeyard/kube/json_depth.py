@@ -18,6 +18,8 @@ _CUT: Final = rb'"\u0000cut"'
 _TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _OPENING: Final = frozenset((b"[", b"{"))
 _CLOSING: Final = frozenset((b"]", b"}"))
+_ALL_BUT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+_USUAL_LEVELS: Final = 64
 
 
 def shallow(raw: bytes) -> bytes:
@@ -40,3 +42,14 @@ def shallow(raw: bytes) -> bytes:
 def is_cut(raw: bytes) -> bool:
     """Return True if a subtree was cut out."""
     return _CUT in raw
+
+
+def is_too_deep(raw: bytes) -> bool:
+    """Return True if the JSON is nested more than MOST_LEVELS deep."""
+    # Removing the innermost pairs a few times is a hundred times as fast as counting, and enough for most objects.
+    brackets = raw.translate(None, _ALL_BUT_BRACKETS)
+    for _ in range(_USUAL_LEVELS):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
+    return is_cut(shallow(raw))
