@@ -76,10 +76,11 @@ check: lint ## lint, unit and golden tests: under a minute
 bench: setup controlplane ## every benchmark; fails when a required ratio is missed
 	$(BIN)/python -m bench $(ARGS)
 
-crds: setup ## write config/, docs/schema/, the generated files of the charts and the kustomize base
+crds: setup ## write config/, docs/schema/, docs/reference/, the generated files of the charts and the kustomize base
 	$(BIN)/python -m nodeyard.app.manifests config
 	$(BIN)/python -m tools.dashboards
 	$(BIN)/python -m tools.kustomize
+	$(BIN)/python -m tools.reference
 
 builtins: setup controlplane ## derive the built-in kinds' tables from the real API server
 	$(BIN)/python -m nodeyard.testing.generate_type_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.surface.test_metrics_docs import exported
+from tools.reference import exported
 
 _NAME = re.compile(r"\b((?:nodeyard|nyallocator|process)_\w+)(?:\{([^}]*)\})?")
 _GROUPED = re.compile(r"\b(?:by|on)\s*\(([^)]*)\)")

@@ -177,8 +177,7 @@ def test_each_has_a_runbook_that_begins_with_why(name):
     assert page.startswith(f"# {name}\n\n```console\n$ nodeyard why ")
     assert f"`{RULES[name]['expr']}`; severity {RULES[name]['labels']['severity']}" in page
     assert RULES[name]["annotations"]["runbook_url"].endswith(f"/runbooks/{name}")
-    assert f"]({name}.md)" in (RUNBOOKS / "README.md").read_text()
 
 
 def test_there_is_no_runbook_without_an_alert():
-    assert {path.stem for path in RUNBOOKS.glob("*.md")} == {"README", *RULES}
+    assert {path.stem for path in RUNBOOKS.glob("*.md")} == RULES.keys()

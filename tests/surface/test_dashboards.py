@@ -7,8 +7,8 @@ import pytest
 from tests.builders import promtool
 from tests.builders.chart_install import installed
 from tests.builders.expressions import faults
-from tests.surface.test_metrics_docs import exported
 from tools.dashboards import DASHBOARDS, FOLDER, render
+from tools.reference import exported
 
 SHOWN = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
 EXPRESSIONS = {
