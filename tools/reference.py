@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from typer.testing import CliRunner
 from nodeyard.admission.metrics import AdmissionMetrics
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.cli.app import app
+from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.clock import VirtualClock
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Capability
@@ -27,6 +30,7 @@ from nodeyard.runtime.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
+REASONS = Path(__file__).with_name("reasons.yaml")
 ALERTS = ROOT / "charts" / "nodeyard" / "monitoring" / "alerts.yaml"
 _WIDTH = "100"
 
@@ -35,6 +39,7 @@ def pages() -> Iterator[tuple[str, str]]:
     """Yield name and text of every page."""
     yield "cli.md", cli()
     yield "api.md", api()
+    yield "reasons.md", reasons()
     yield "metrics.md", metrics()
     yield "alerts.md", alerts()
 
@@ -120,6 +125,40 @@ def _type(field: Any) -> str:
 
 def _sentence(schema: Any) -> str:
     return " ".join(schema.get("description", "").split())
+
+
+def reasons() -> str:
+    """Render every reason of the engine and the capabilities, in the words of reasons.yaml."""
+    written = yaml.safe_load(REASONS.read_text())
+    known: dict[str, type[StrEnum]] = {"engine": EngineReason}
+    known |= {each.name: import_module(f"nodeyard.capabilities.{each.name}.reasons").Reason for each in CAPABILITIES}
+    assert written.keys() == known.keys()
+    head = (
+        "Reasons of conditions, events, refusals and actions, and of what `nodeyard why` answers. The message beside a "
+        "reason has the facts: names, numbers and the error. `nodeyard why` also names what would change a decision, "
+        "with a reason that stands here under remedies.\n"
+    )
+    return f"# Reasons\n\n{head}\n" + "\n".join(reasons_of(name, written[name], known[name]) for name in known)
+
+
+def reasons_of(name: str, written: dict[str, Any], known: type[StrEnum]) -> str:
+    sections = {key: written[key] for key in ("actions", "states", "problems", "remedies") if key in written}
+    named = [reason for section in sections.values() for reason in section]
+    order = [each.value for each in known]
+    if problems := sorted({*named} ^ {*order}) or [each for each in named if named.count(each) > 1]:
+        raise ValueError(f"{REASONS}: {name} lacks, does not know or repeats {', '.join(problems)}")
+    text = f"## {'All capabilities' if name == 'engine' else name}\n"
+    for title, section in sections.items():
+        rows = []
+        for reason in sorted(section, key=order.index):
+            cells = section[reason].split(" | ")
+            if title == "problems":
+                command = cells[3] if len(cells) > 3 else f"nodeyard why {written['object']}"
+                cells = [*cells[:3], f"`{command}`"]
+            rows.append((f"`{reason}`", *cells))
+        columns = ("meaning", "cause", "remedy", "command") if title == "problems" else ("meaning",)
+        text += f"\n**{title.capitalize()}**\n" + _table(("reason", *columns), rows)
+    return text
 
 
 async def exported() -> list[Any]:
