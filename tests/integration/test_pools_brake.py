@@ -104,6 +104,9 @@ def test_a_control_plane_keeps_its_members_until_scaling_it_down_is_approved_wha
 
     own_pools_env.wait_until(lambda: members() == 1, "it is scaled")
     own_pools_env.wait_until_ready(name)
+    own_pools_env.wait_until(
+        lambda: APPROVE not in own_pools_env.get(name)["metadata"]["annotations"], "the approval ends with the scaling"
+    )
 
 
 def test_an_upgrade_is_counted_over_all_its_steps_and_goes_with_one_approval(own_pools_env, operator):
@@ -129,7 +132,9 @@ def test_an_upgrade_is_counted_over_all_its_steps_and_goes_with_one_approval(own
     )
     own_pools_env.wait_for_condition(name, "VersionCurrent", "True")
     own_pools_env.wait_until_ready(name)
-    assert id in own_pools_env.get(name)["metadata"]["annotations"][APPROVE]
+    own_pools_env.wait_until(
+        lambda: APPROVE not in own_pools_env.get(name)["metadata"]["annotations"], "the approval ends with the upgrade"
+    )
     assert own_pools_env.count_events(name, NEEDS_APPROVAL) == 1
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import a_world
+from tests.builders.managers import a_world, cut
 
 from nodeyard.client.errors import AdmissionDenied, Status
-from nodeyard.client.resources import LEASES, NAMESPACES
-from nodeyard.kube.names import NAMESPACE
+from nodeyard.client.resources import LEASES, NAMESPACES, NODES
+from nodeyard.kube.names import APPROVE, NAMESPACE
 from nodeyard.kube.timestamps import format_rfc3339_micro
 from nodeyard.plan.brake import parse_limit
 
@@ -49,6 +49,42 @@ async def test_an_approval_is_for_one_plan_and_not_for_the_next(world, clock):
         assert set((await world.teams()).values()) == {"blue"}
         (next_held,) = manager.controllers[0].held.values()
         assert next_held.id != held.id
+
+
+async def test_an_approval_ends_with_what_it_was_given_for(world, clock):
+    await many(world)
+    async with world.manager(limit=FEW) as manager:
+        await clock.advance(5)
+        (held,) = manager.controllers[0].held.values()
+        await world.annotate("a", approve=held.id)
+        await clock.advance(5)
+        assert set((await world.teams()).values()) == {"blue"}
+        assert APPROVE not in (await world.rule("a")).metadata.annotations
+
+        for name in await world.teams():
+            await world.client.patch(NODES, name, {"metadata": {"labels": {labels.TEAM: None}}})
+        await clock.advance(60)
+
+        assert set((await world.teams()).values()) == {None}
+        assert [each.id for each in manager.controllers[0].held.values()] == [held.id]
+
+
+async def test_an_approval_stays_while_its_actions_fail_or_the_rule_is_paused(world, clock):
+    await many(world)
+    async with world.manager(limit=FEW) as manager:
+        await clock.advance(5)
+        (held,) = manager.controllers[0].held.values()
+        manager.tap.fail = lambda method, path: cut(method, path) if method == "PATCH" and "/nodes/" in path else None
+        await world.annotate("a", approve=held.id)
+        await clock.advance(60)
+        assert (await world.rule("a")).metadata.annotations[APPROVE] == held.id
+        await world.annotate("a", paused="true")
+        manager.tap.fail = lambda _method, _path: None
+        await clock.advance(60)
+        assert (await world.rule("a")).metadata.annotations[APPROVE] == held.id
+        await world.annotate("a", paused=None)
+        await clock.advance(60)
+        assert set((await world.teams()).values()) == {"blue"}
 
 
 async def test_an_approved_write_that_admission_denied_counts_again_when_it_is_retried(world, clock):

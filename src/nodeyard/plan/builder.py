@@ -34,6 +34,8 @@ class PlanBuilder:
         self.writes: dict[str, Write] = {}
         self.blocked: list[Blocked] = []
         self.wake_at: datetime | None = None
+        self.open_groups: set[str] = set()
+        """Approval groups with later actions (`Planned.open_groups`)."""
 
     def act(
         self,
@@ -97,4 +99,4 @@ class PlanBuilder:
             decisions=tuple(decisions),
             wake_at=self.wake_at,
         )
-        return Planned(plan=assign_id(plan), writes=self.writes)
+        return Planned(plan=assign_id(plan), writes=self.writes, open_groups=tuple(sorted(self.open_groups)))

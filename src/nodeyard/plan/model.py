@@ -197,6 +197,9 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     since the snapshot, the key is planned again."""
     waits_for: tuple[str, ...] = ()
     """Shared budgets that are spent: the key is requeued when another key releases a part that it did not use."""
+    open_groups: tuple[str, ...] = ()
+    """Approval groups whose next actions are not due yet: their approvals stay, although the plan has none of their
+    actions."""
 
     def write(self, action: Action) -> Write:
         return self.writes[action.id]

@@ -13,6 +13,7 @@ class EngineReason(StrEnum):
     ADMISSION_DENIED = "AdmissionDenied"
     NOT_SERVED = "NotServed"
     PAUSED = "Paused"
+    APPROVAL_REMOVED = "ApprovalRemoved"
 
 
 class NeedsApproval(Message, frozen=True):
@@ -42,6 +43,17 @@ class Paused(Message, frozen=True):
 
     def text(self) -> str:
         return f"{self.object} is paused by annotation {PAUSED}: nothing is written for it until that is removed"
+
+
+class ApprovalRemoved(Message, frozen=True):
+    """What an approval was given for has ended; the same change later needs a new one."""
+
+    reason = EngineReason.APPROVAL_REMOVED
+    object: str
+    ids: tuple[str, ...]
+
+    def text(self) -> str:
+        return f"Removes approval {', '.join(self.ids)} of {self.object}: what it was given for has ended"
 
 
 class AdmissionDenied(Message, frozen=True):

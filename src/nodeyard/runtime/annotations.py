@@ -6,12 +6,16 @@ Roots come from the cache as structs or as plain dicts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from datetime import datetime
 from typing import Any
 
 from nodeyard.kube.names import APPROVE, PAUSED
 from nodeyard.kube.object_key import identity_of
-from nodeyard.plan.brake import JOINT
-from nodeyard.plan.model import Action, ObjectRef
+from nodeyard.plan import identity
+from nodeyard.plan.brake import JOINT, is_counted
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.model import Action, FieldChange, ObjectRef, Planned, Verb, Write
+from nodeyard.plan.reasons import ApprovalRemoved
 from nodeyard.runtime.capability import Capability
 
 
@@ -36,11 +40,53 @@ def approved_on(root: Any) -> list[str]:
 
 
 def without_approvals(root: Any, running: Set[str]) -> str | None:
-    """Return the approve annotation without the ids of groups that no longer run; None if nothing changes. One id may
-    name several groups: it stays while one of them runs."""
+    """Return the approve annotation without the ids of groups that no longer run; None if nothing changes. An id that
+    names several groups keeps those that run."""
     given = approved_on(root)
-    kept = [id for id in given if not running.isdisjoint(id.split(JOINT))]
+    left = (JOINT.join(part for part in id.split(JOINT) if part in running) for id in given)
+    kept = [id for id in left if id]
     return None if kept == given else ",".join(kept)
+
+
+def running_approvals(planned: Planned) -> Set[str]:
+    """Return the ids of approvals that a plan still needs: of its counted actions, and of its open groups."""
+    plan = planned.plan
+    counted = identity.approvals(plan, filter(is_counted, plan.actions))
+    return {*counted, *(identity.group_id(plan.capability, group) for group in planned.open_groups)}
+
+
+def end_approvals(roots: Iterable[tuple[Any, ObjectRef]], planned: Planned) -> Planned | None:
+    """Return the plan that removes the approvals that this plan no longer needs; None if there are none.
+
+    The same change later needs a new approval. A paused root keeps its approvals: its actions are only left out.
+    """
+    approved = [(root, ref) for root, ref in roots if approved_on(root) and not is_paused(root) and not _is_gone(root)]
+    if not approved:
+        return None
+    running, builder = running_approvals(planned), PlanBuilder(datetime.min)
+    for root, ref in approved:
+        left = without_approvals(root, running)
+        if left is None:
+            continue
+        given = annotations_of(root)[APPROVE]
+        builder.act(
+            Verb.PATCH,
+            ref,
+            ApprovalRemoved(object=str(ref), ids=tuple(each for each in approved_on(root) if each not in left)),
+            Write(
+                body={"metadata": {"annotations": {APPROVE: left or None}}},
+                resource_version=identity_of(type(root)).version(root),
+            ),
+            diff=(FieldChange(path=f"metadata.annotations[{APPROVE}]", from_=given, to=left or None),),
+            part="approval",
+        )
+    return builder.planned(planned.plan.capability, planned.plan.key) if builder.actions else None
+
+
+def _is_gone(root: Any) -> bool:
+    """Return True if the root is being deleted: its approvals go with it."""
+    metadata = root.get("metadata") or {} if isinstance(root, Mapping) else root.metadata
+    return bool(metadata.get("deletionTimestamp") if isinstance(metadata, Mapping) else metadata.deletion_timestamp)
 
 
 def user_edits_of(root: Any) -> tuple[Any, ...]:

@@ -49,7 +49,7 @@ from nodeyard.capabilities.pools.planning.machine_state import (
 )
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.removals import remove_pool
-from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
+from nodeyard.capabilities.pools.planning.server_side_apply import ref_to, upgrade_group
 from nodeyard.capabilities.pools.planning.versions import PoolState, Versions, sequence
 from nodeyard.capabilities.pools.reasons import WAITS
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
@@ -67,6 +67,8 @@ def plan(snapshot: PoolsSnapshot, now: datetime, explain: Sequence[ObjectRef] = 
     wanted = resolve(snapshot)
     versions = sequence(snapshot, _pool_states(snapshot, wanted))
     _plan(builder, snapshot, wanted, versions)
+    if versions.stop is not None:
+        builder.open_groups.add(upgrade_group(snapshot.cluster).name)
     decisions = [decide(ref, snapshot, wanted, builder) for ref in explain]
     found = [decision for decision in decisions if decision is not None]
     return builder.planned(names.CAPABILITY, names.cluster_key(snapshot.cluster.name), found)

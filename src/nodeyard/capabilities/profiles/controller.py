@@ -387,7 +387,7 @@ PROFILES: Final = Capability(
     metrics=ProfilesMetrics,
     # The plan of a node is small: one node, its role and their profiles.
     plans_inline=names.is_node_key,
-    roots=Roots(_roots, approval=_approval_roots, held=_held_roots),
+    roots=Roots(_roots, approval=_approval_roots, held=_held_roots, ends_approvals=False),
     explain=Explain(_keys_of, healthy=frozenset({Reason.RECONCILED, Reason.AVAILABLE})),
     admission=Admission(WEBHOOKS),
     dynamic=Dynamic(_dynamic_watches),

@@ -53,6 +53,7 @@ def plan(snapshot: SparesSnapshot, now: datetime, explain: Sequence[ObjectRef] =
         ),
         writes=builder.writes,
         is_final=_is_final(builder),
+        open_groups=tuple(sorted(builder.open_groups)),
     )
 
 

@@ -29,7 +29,17 @@ from nodeyard.plan.model import Blocked, ObjectRef, Plan, Planned
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import bound, get_logger
-from nodeyard.runtime.annotations import approvals, is_key_paused, is_same_version, root_ref, roots_of, user_edits_of
+from nodeyard.runtime.annotations import (
+    annotations_of,
+    approvals,
+    approved_on,
+    end_approvals,
+    is_key_paused,
+    is_same_version,
+    root_ref,
+    roots_of,
+    user_edits_of,
+)
 from nodeyard.runtime.background import LoopInputs
 from nodeyard.runtime.capability import (
     Capability,
@@ -71,6 +81,10 @@ OBSERVE_SECONDS: Final = 30.0
 SENDING_SECONDS: Final = 1.0
 # Up to this many roots are compared before each write; with more, only after an event.
 FEW_ROOTS: Final = 4
+# An approval whose actions have been sent may have ended, and no event need follow.
+APPROVED_SECONDS: Final = 1.0
+# An ended approval that could not be removed is tried again.
+ENDING_SECONDS: Final = 30.0
 # A watch that recovers within this time is not reported in a status.
 STALE_SECONDS: Final = 5.0
 
@@ -191,7 +205,7 @@ class Reconciler:
             return await self._observe(braked.now, roots, observing, now)
         if outdated := await self._verify(key, braked.now, roots):
             return outdated
-        is_final = planned.is_final and braked.held is None
+        whole, is_final = planned, planned.is_final and braked.held is None
         planned = msgspec.structs.replace(planned, plan=braked.now, is_final=is_final)
         outcome = await self._apply(planned, seen_at, (*roots, *capability.roots.approval(tools.view, key)))
         outcome = msgspec.structs.replace(outcome, waited=tools.latency.waited(key))
@@ -200,7 +214,9 @@ class Reconciler:
             # The cache shows the writes from now on.
             tools.reservations.release(key)
         written = await self._report(snapshot, braked.now, outcome, self._refs(roots), now)
-        return self._result(braked.now, outcome, written)
+        result = self._result(braked.now, outcome, written)
+        again = await self._end_approvals(whole, roots, outcome)
+        return result if again is None else _requeued(result, again)
 
     def observes(self) -> str:
         """Return why nothing may be written now; empty if writes may go out."""
@@ -410,6 +426,24 @@ class Reconciler:
 
     def _shown(self, ref: ObjectRef) -> Any | None:
         return self._tools.view.get(view_kind(ref.api_version, ref.kind), ref.name, ref.namespace)
+
+    async def _end_approvals(self, planned: Planned, roots: Sequence[Any], outcome: Outcome) -> float | None:
+        """Remove the approvals on the roots that the plan no longer needs. Return when to look again, in seconds."""
+        if not self._capability.roots.ends_approvals or not any(map(approved_on, roots)):
+            return None
+        # With the versions that the status writes returned; an approval that arrived meanwhile is not in this plan.
+        shown = [
+            (now, ref)
+            for root, ref in self._refs(roots)
+            if (now := self._shown(ref)) is not None and annotations_of(now) == annotations_of(root)
+        ]
+        ended = end_approvals(shown, planned)
+        if ended is None:
+            return APPROVED_SECONDS if outcome.results and outcome.is_complete else None
+        fence = self._tools.fence_of(planned.plan.key)
+        removed = await self._tools.applier.apply(ended, may_write=fence.may_write)
+        self._log_failures(removed)
+        return None if removed.is_complete else ENDING_SECONDS
 
     def _log_failures(self, outcome: Outcome) -> None:
         waiting = Counter[str]()

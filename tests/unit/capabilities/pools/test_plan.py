@@ -485,4 +485,6 @@ def test_what_is_taken_away_is_approved_for_one_generation_of_the_cluster():
     ]
     groups = [action(world, "PoolScaled").approval_group for world in smaller]
     assert groups == ["change uid-c 4", "change uid-c 6"]
-    assert action(with_control_plane(3, 1), "ControlPlaneScaled").approval_group == "change uid-c 7"
+    assert action(with_control_plane(3, 1), "ControlPlaneScaled").approval_group == (
+        "change uid-c 7 control plane 3 to 1"
+    )

@@ -9,8 +9,9 @@ from nodeyard.capabilities.pools.messages.blocks import VersionSkew
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.versions import KubeVersion, minors_between, parse_version
 from nodeyard.plan.brake import Limit, brake
+from nodeyard.runtime.annotations import running_approvals
 
-from ....builders.pool_objects import changed, running, settled, with_deployment, with_management
+from ....builders.pool_objects import changed, running, settled, with_deployment, with_management, with_replicas
 from ....builders.pools import NOW, cluster, machine, pool
 
 POOLS = {"a": pool(2), "b": pool(1), "c": pool(0)}
@@ -85,12 +86,16 @@ def test_another_pre_release_or_build_of_a_release_is_another_version(present, w
     assert versions(on_version(ready, "a", wanted)) == {"x-pool-b": wanted}
 
 
-def test_an_upgrade_counts_for_the_brake_as_one_edit_of_all_its_machines():
-    """No pool alone exceeds the limit; the approval of the first step is that of the others."""
-    asked = world()
+def with_member(asked):
+    """Add a Machine of the control plane."""
     label = {"labels": {names.CONTROL_PLANE_LABEL: ""}}
     member = machine("cp", "", node="cp", metadata=label, spec={"clusterName": "x", "version": OLD})
-    asked = with_management(asked, machines=[*asked.management.machines, member])
+    return with_management(asked, machines=[*asked.management.machines, member])
+
+
+def test_an_upgrade_counts_for_the_brake_as_one_edit_of_all_its_machines():
+    """No pool alone exceeds the limit; the approval of the first step is that of the others."""
+    asked = with_member(world())
 
     first = brake(plan(asked, NOW).plan, Limit(nodes=3, percent=0), 4)
     assert [each.object.name for each in first.held.actions] == ["x-control-plane"]
@@ -102,10 +107,31 @@ def test_an_upgrade_counts_for_the_brake_as_one_edit_of_all_its_machines():
     assert brake(plan(ready, NOW).plan, Limit(nodes=3, percent=0), 4, [first.held.id]).held is None
 
 
+def test_the_approval_of_an_upgrade_is_kept_until_its_end_and_is_for_nothing_else_meanwhile():
+    asked = with_member(world())
+    approved = brake(plan(asked, NOW).plan, Limit(nodes=0, percent=0), 4).held.id
+    ready = with_control_plane(asked, NEW)
+    grown = with_replicas(ready.management.deployments["x-pool-b"], 40)
+    drifted = brake(plan(with_deployment(ready, grown), NOW).plan, Limit(nodes=0, percent=0), 4, [approved])
+
+    assert [each.reason for each in drifted.held.actions] == ["PoolScaled"]
+    assert versions(moving(asked)) == {}
+    assert running_approvals(plan(moving(asked), NOW)) == {approved}
+    assert approved not in running_approvals(plan(on_version(upgraded(ready), "c", NEW), NOW))
+
+
+def moving(asked):
+    """Return the world while the control plane is being upgraded: nothing is written."""
+    changed = with_control_plane(asked, NEW)
+    return with_management(changed, control_plane=settled(changed.management.control_plane, version=OLD))
+
+
+def upgraded(ready):
+    return on_version(on_version(ready, "a", NEW), "b", NEW)
+
+
 def test_the_pools_wait_until_every_replica_of_the_control_plane_is_there():
-    moving = with_control_plane(world(), NEW)
-    moving = with_management(moving, control_plane=settled(moving.management.control_plane, version=OLD))
-    assert versions(moving) == {}
+    assert versions(moving(world())) == {}
 
 
 def test_a_control_plane_without_pools_is_waited_for_too():

@@ -149,6 +149,16 @@ def test_a_release_that_comes_to_evict_only_later_says_so_first_and_is_counted_f
     assert reasons(apply(evicting, planned)) == ["Evicted"]
 
 
+def test_the_approval_of_a_release_stays_until_its_evictions_are_announced() -> None:
+    seen = leaving([pod("p", "a")])
+    later = SparesSnapshot(seen.nodes, [giving(release={"evictAfterSeconds": 60})], seen.pods)
+    group = "release web uid-web 1"
+    assert plan(later, NOW).open_groups == (group,)
+    [action] = plan(later, NOW + timedelta(seconds=60)).plan.actions
+    assert action.approval_group == group
+    assert plan(seen, NOW).open_groups == ()
+
+
 def held_id(seen: SparesSnapshot) -> str:
     held = brake(plan(seen, NOW).plan, Limit(nodes=0, percent=0), managed=9).held
     assert held is not None

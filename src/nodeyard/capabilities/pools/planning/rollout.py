@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of, machine_version
-from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, generation_group
+from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, generation_group, upgrade_group
 from nodeyard.capabilities.pools.planning.versions import parse_version
 from nodeyard.capabilities.pools.snapshot import MachineSet, Management, PoolsSnapshot
 from nodeyard.kube.json import Object
@@ -53,7 +53,7 @@ def replacement_group(snapshot: PoolsSnapshot, why: Sequence[str]) -> ApprovalGr
     versions = Counter(each.spec.version for each in snapshot.management.machines if each.spec.cluster_name == lc.name)
     nodes = sum(number for version, number in versions.items() if parse_version(version) != wanted)
     root = ObjectRef(api_version=names.API_VERSION, kind=names.CLUSTER_KIND, name=lc.name, uid=lc.metadata.uid)
-    return generation_group(lc)._replace(nodes=nodes, root=root)
+    return upgrade_group(lc)._replace(nodes=nodes, root=root)
 
 
 def has_outdated(management: Management, deployment: Object) -> bool:

@@ -39,6 +39,11 @@ def generation_group(lc: LatticeCluster) -> ApprovalGroup:
     return ApprovalGroup(f"change {lc.metadata.uid} {lc.metadata.generation}")
 
 
+def upgrade_group(lc: LatticeCluster) -> ApprovalGroup:
+    """Return the approval group of an upgrade, which may take hours: its approval is for no other change meanwhile."""
+    return ApprovalGroup(f"upgrade {lc.metadata.uid} {lc.metadata.generation}")
+
+
 def ref_to(obj: Object, uid: str = "") -> ObjectRef:
     """Return the reference of an object, whether it exists or not."""
     metadata = obj["metadata"]

@@ -137,13 +137,16 @@ def _evict_when_due(
     if seconds is None:
         return
     due = note.since + timedelta(seconds=seconds)
+    group = template.approval_group("release")
     if builder.now < due:
         builder.wake(due)
+        if not note.evicts:
+            builder.open_groups.add(group)
         return
     if not note.evicts:
         edit = Edit(node)
         edit.annotations[names.RELEASE] = encode(msgspec.structs.replace(note, evicts=True))
-        impact = Impact(Disruption.EVICTS, template.approval_group("release"))
+        impact = Impact(Disruption.EVICTS, group)
         builder.edit(edit, template.message(Evicting, node), impact)
         return
     for pod in pods:
