@@ -12,6 +12,7 @@ import msgspec
 
 from nodeyard.client.errors import Status, error_from_status
 from nodeyard.kube import json_depth
+from nodeyard.kube.json import read_float
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ def decoder_for(type: Any) -> msgspec.json.Decoder[Any]:
     """Return the cached decoder of a type: creating one costs more than using it."""
     decoder = _decoders.get(type)
     if decoder is None:
-        decoder = _decoders[type] = msgspec.json.Decoder(type)
+        decoder = _decoders[type] = msgspec.json.Decoder(type, float_hook=read_float)
     return decoder
 
 

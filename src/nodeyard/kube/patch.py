@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from nodeyard.kube.json import Json, Object, json_equal
+from nodeyard.kube.json import Json, Object, json_equal, read_float
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
@@ -22,6 +22,7 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 REJECTED = "the server rejected our request due to an error in our request"
 """The server's message for an operation that does not apply."""
 
+_decode = msgspec.json.Decoder(float_hook=read_float).decode
 _MEMBERS = ("op", "path", "from", "value")
 
 
@@ -313,7 +314,7 @@ def _copy(draft: _Draft, operation: Object) -> None:
     if draft.copied_bytes > MAX_COPIED_BYTES:
         raise rejected(f"copies add up to {draft.copied_bytes} bytes, more than {MAX_COPIED_BYTES}")
     # Copied, so that a change in one place does not affect the other.
-    draft.change(_pointer(operation, "path"), _insert(msgspec.json.decode(raw)))
+    draft.change(_pointer(operation, "path"), _insert(_decode(raw)))
 
 
 def _test(draft: _Draft, operation: Object) -> None:

@@ -65,6 +65,14 @@ def test_what_would_take_too_long_to_decode_is_refused_before_it_is():
         review_codec.read(question(object={"spec": "LISTS"}).replace(b'"LISTS"', lists))
 
 
+def test_more_floats_than_any_object_has_are_refused():
+    """They take long to decode, most of all near the limits of a double."""
+    floats = b"[" + b"1.5e300," * review_codec.MAX_FLOATS + b"1.5e300]"
+
+    with pytest.raises(review_codec.TooLarge, match="more than 100000 floats"):
+        review_codec.read(question(object={"spec": "FLOATS"}).replace(b'"FLOATS"', floats))
+
+
 def test_of_many_that_are_deleted_at_once_each_is_named_by_its_object():
     review = review_codec.read(
         question(operation="DELETE", name="", object=None, oldObject={"metadata": {"name": "a"}})

@@ -1,4 +1,4 @@
-"""The one JSON equality, and whole numbers."""
+"""The one JSON equality, floats, and whole numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodeyard.kube.json import json_equal, with_whole_numbers
+from nodeyard.kube.json import json_equal, read_float, with_whole_numbers
 
 
 class Spec(msgspec.Struct):
@@ -55,3 +55,12 @@ def test_a_value_without_whole_floats_is_returned_as_it_is() -> None:
     value = {"a": [1, 0.5, {"b": "x"}]}
 
     assert with_whole_numbers(value) is value
+
+
+def test_a_float_beyond_the_range_of_a_double_is_refused() -> None:
+    decode = msgspec.json.Decoder(float_hook=read_float).decode
+
+    assert decode(b"[1.5, -0.0, 1e308, 5e-324]") == [1.5, -0.0, 1e308, 5e-324]
+    for text in (b"[1e400]", b"[-1e400]"):
+        with pytest.raises(msgspec.ValidationError, match="number out of range"):
+            decode(text)

@@ -20,7 +20,7 @@ from nodeyard.apiserver.resources import GroupVersionKind
 from nodeyard.apiserver.transport import Request
 from nodeyard.apiserver.worker_thread import BATCH
 from nodeyard.apiserver.writes import MAX_LEVELS
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Json, Object, read_float
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -64,7 +64,7 @@ def _decode(raw: bytes) -> tuple[Json, bool]:
 
     def note(text: str) -> float:
         floats.append(text)
-        return float(text)
+        return read_float(text)
 
     decode = msgspec.json.Decoder(float_hook=note).decode
     is_nested = len(raw) > BATCH and raw.count(b",") * _SPARSE < len(raw)

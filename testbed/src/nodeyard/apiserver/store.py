@@ -20,11 +20,11 @@ from uuid import uuid4
 import msgspec
 
 from nodeyard.apiserver.resources import GroupResource
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Object, read_float
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
-_decode = msgspec.json.Decoder().decode
+_decode = msgspec.json.Decoder(float_hook=read_float).decode
 _encode = msgspec.json.Encoder().encode
 
 
