@@ -232,6 +232,28 @@ def test_a_condition_that_switches_a_webhook_off_is_taken_out_again(api, start, 
     assert (other["name"], len(other["matchConditions"])) == ("other.example.com", 2), "what is not ours is left alone"
 
 
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+SWITCHED_OFF = {
+    "never matching": {"matchConditions": [{"name": "never", "expression": "false"}]},
+    "for nothing": {"rules": []},
+    "for another resource": {"rules": [RULE | {"resources": ["secrets"]}]},
+    "for no namespace": {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+    "for no object": {"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}},
+    "elsewhere": {"clientConfig": {"url": "https://127.0.0.1:1/validate"}},
+}
+
+
+@pytest.mark.parametrize("change", SWITCHED_OFF.values(), ids=SWITCHED_OFF)
+def test_a_webhook_that_is_switched_off_is_put_back(api, start, registered, eventually, change):
+    start()
+    wanted = registered()["webhooks"]
+    changed = registered()
+    changed["webhooks"][0] |= change
+    api.rest.call("PUT", f"{VALIDATING}/{NAME}", changed)
+
+    eventually(lambda: registered()["webhooks"] == wanted, "it is as declared")
+
+
 def test_what_others_added_stays_and_is_not_overwritten(api, start, registered, eventually):
     running = start()
     changed = registered()
