@@ -189,22 +189,23 @@ class Attack:
 # large bodies
 
 
-def brackets(size):
-    """Reviews whose object is made of brackets: that never end, that end, side by side, and after one another."""
+def costly(size):
+    """Reviews that take long to decode: brackets that never end, that end, side by side, nested keys, and floats."""
     review = question(object={"spec": "X"})
     for inner in (
         b"[" * size,
         b"[" * (size // 2) + b"]" * (size // 2),
         b"[" + b"[]," * (size // 3) + b"[]]",
         b'{"a":' * (size // 5),
+        b"[" + b"1.7976931348623157e308," * (size // 23) + b"0]",
     ):
         yield review.replace(b'"X"', inner)
 
 
-def test_megabytes_of_nested_json_delay_no_other_request(attacked):
-    bodies = [body for size in (3 * MIB, 4 * MIB - 4096, 8 * MIB) for body in brackets(size)]
+def test_megabytes_that_take_long_to_decode_delay_no_other_request(attacked):
+    bodies = [body for size in (3 * MIB, 4 * MIB - 4096, 8 * MIB) for body in costly(size)]
     # As many as are decoded at all: in a thread, for a long time.
-    bodies += [*brackets(200_000)] * 2
+    bodies += [*costly(200_000)] * 2
     order = itertools.cycle(bodies)
 
     def send(number):
