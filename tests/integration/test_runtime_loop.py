@@ -8,7 +8,7 @@ import pytest
 from tests.builders import labels
 from tests.builders.managers import a_world
 
-from nodeyard.client.resources import LEASES, NODES, untyped
+from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, NODES, untyped
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.runtime.capability import Watch
 from nodeyard.runtime.reconcile.plan_executor import ThreadPlanExecutor
@@ -237,6 +237,20 @@ async def test_a_watch_without_events_and_bookmarks_makes_readiness_fail_until_i
         manager.tap.refuses_streams = False
         await clock.advance(120)
         assert health.ready["watches"]() == ""
+
+
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["silent", "definition deleted"])
+async def test_a_capability_that_has_lost_one_watch_is_reported_and_stays_in_service(world, clock, is_deleted):
+    async with world.manager() as manager:
+        await clock.advance(5)
+        if is_deleted:
+            await world.client.delete(CUSTOM_RESOURCE_DEFINITIONS, f"{labels.RULES.plural}.{labels.RULES.group}")
+        else:
+            manager.tap.silences = labels.RULES.plural
+        await clock.advance(900)
+        health = manager.health()
+        assert "labelrules.labels.test silent for" in health.warnings["labels"]()
+        assert [check() for check in health.ready.values()] == ["", ""]
 
 
 async def test_behind_a_watch_that_has_fallen_silent_a_root_is_read_before_nodes_are_written(world, clock):

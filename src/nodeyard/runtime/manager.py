@@ -92,8 +92,8 @@ class Manager:
             await asyncio.gather(*background, return_exceptions=True)
 
     def health(self) -> Health:
-        """Return the health checks. A capability with broken watches is reported. It fails readiness only if no other
-        capability works, since the webhooks of all share one Service."""
+        """Return the health checks. A capability with broken watches is reported and stays in service: its webhooks
+        still answer from caches that have synced, and share a Service with those of the others."""
         return Health(
             live={
                 "leases": lambda: "" if self._elections.is_alive else "the lease thread has stopped",
@@ -121,9 +121,10 @@ class Manager:
         return "" if self.watches.is_ready else f"not synced yet: {', '.join(missing) or 'starting'}"
 
     def _all_broken(self) -> str:
-        """Return the broken watches if no capability has current caches; another replica may have them."""
+        """Return the broken watches if no watch works, or no capability has ever synced; another replica may have."""
         found = [self._broken(each) for each in self.controllers]
-        return "; ".join(dict.fromkeys(found)) if all(found) else ""
+        is_useful = self.watches.has_current and any(each.is_synced for each in self.controllers)
+        return "; ".join(dict.fromkeys(found)) if all(found) and not is_useful else ""
 
     def _broken(self, controller: Controller) -> str:
         broken = self.watches.broken(controller.view)

@@ -375,6 +375,11 @@ class InformerFactory:
         """Return the health of each running watch."""
         return [report for informer in self.informers if (report := informer.report()) is not None]
 
+    @property
+    def has_current(self) -> bool:
+        """True if at least one watch works."""
+        return any(each.reflector is not None and not each.is_broken for each in self.informers)
+
     def broken(self, view: CacheView) -> list[Report]:
         """Return the watches of a view whose caches are empty or stale.
 
