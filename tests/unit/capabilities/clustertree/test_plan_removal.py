@@ -203,6 +203,21 @@ def test_a_node_that_no_model_asks_for_offers_nothing_for_as_long_as_it_stays():
     assert [each.is_alive for each in node_lease_inputs(held.snapshot(), held.now)] == [True, True]
 
 
+def test_the_lease_of_a_node_that_no_model_asks_for_expires_with_its_leaf_node():
+    tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east"))
+    held = without_removals(tree, tree.plan())
+
+    silent = held.with_(leaf=leaf(leaf_node("n1", ready="Unknown")))
+    silent = without_removals(silent, silent.plan())
+
+    ready = silent.roots["n1"].condition("Ready")
+    assert (ready.status, ready.reason) == ("Unknown", "LeafNodeSilent")
+    assert [(each.name, each.is_alive) for each in node_lease_inputs(silent.snapshot(), silent.now)] == [
+        ("kosmos-east", True),
+        ("n1", False),
+    ]
+
+
 def test_a_node_that_waits_to_go_is_ready_again_with_its_leaf():
     """Otherwise a short outage would evict pods of held nodes, and each restart would mark the leaf unreachable."""
     nodes = [leaf_node("n1")]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.planning.heartbeat import is_silent
-from nodeyard.capabilities.clustertree.planning.models import Mode, Placement, placements
+from nodeyard.capabilities.clustertree.planning.models import Mode
 from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, is_terminating, mirrors_of
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
@@ -94,17 +94,16 @@ def node_lease_inputs(snapshot: TreeSnapshot, now: datetime) -> tuple[NodeLeaseI
     Every mirror has a lease, also in a paused Cluster and while its removal waits for approval. An expired lease evicts
     pods, and only a plan may decide that.
     """
-    placed = {each.name: each for each in placements(snapshot.cluster, snapshot.mirrors) if not each.rival}
     mirrors = mirrors_of(snapshot.mirrors, snapshot.cluster.name)
     return tuple(
-        NodeLeaseInput(name, node.metadata.uid, _is_alive(snapshot, placed.get(name), node, now), is_adopted(node))
+        NodeLeaseInput(name, node.metadata.uid, _is_alive(snapshot, node, now), is_adopted(node))
         for name, node in sorted(mirrors.items())
         if not is_terminating(node)
     )
 
 
-def _is_alive(snapshot: TreeSnapshot, placement: Placement | None, mirror: TreeNode, now: datetime) -> bool:
-    """Return False for the mirror of a silent leaf node. A mirror of several lives while the leaf responds."""
-    if placement is None or placement.model.mode is not Mode.NODE:
-        return True
-    return not is_silent(snapshot.leaf, placement.model.leaf_node, mirror, now)
+def _is_alive(snapshot: TreeSnapshot, mirror: TreeNode, now: datetime) -> bool:
+    """Return False for the mirror of a silent leaf node, also if no model asks for it any more. A mirror of several
+    lives while the leaf responds."""
+    is_single = mirror.metadata.annotations.get(names.NODE_MODE) == Mode.NODE
+    return not (is_single and is_silent(snapshot.leaf, mirror.name, mirror, now))
