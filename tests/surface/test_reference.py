@@ -28,7 +28,7 @@ def test_every_problem_names_cause_remedy_and_a_command():
 
 def test_a_reason_that_nobody_has_described_is_refused():
     written = {"object": "KIND/NAME", "states": {"NotServed": "x"}}
-    with pytest.raises(ValueError, match="engine lacks, does not know or repeats AdmissionDenied, NeedsApproval"):
+    with pytest.raises(ValueError, match="engine lacks, does not know or repeats AdmissionDenied, ApprovalRemoved"):
         reference.reasons_of("engine", written, EngineReason)
 
 
