@@ -23,6 +23,8 @@ REJECTED = "the server rejected our request due to an error in our request"
 """The server's message for an operation that does not apply."""
 
 _decode = msgspec.json.Decoder(float_hook=read_float).decode
+_INDEX_DIGITS = 18
+"""Python refuses to read very long numbers."""
 _MEMBERS = ("op", "path", "from", "value")
 
 
@@ -237,8 +239,8 @@ def _pointer(operation: Object, name: str) -> str:
 
 def _number(token: str) -> int:
     digits = token[1:] if token[:1] in ("+", "-") else token
-    if not (digits.isascii() and digits.isdigit()):
-        raise rejected(f"{token!r} is no index")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _INDEX_DIGITS):
+        raise rejected(f"{token[:100]!r} is no index")
     return int(token)
 
 

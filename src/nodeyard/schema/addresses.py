@@ -54,9 +54,11 @@ def is_cidr(text: str) -> bool:
     address, slash, length = text.partition("/")
     if not slash or not length.isascii() or not length.isdigit():
         return False
+    # Python refuses to read very long numbers.
+    bits = int(length) if len(length) <= 9 else 999
     if _SLOPPY_IPV4.fullmatch(address):
-        return int(length) <= 32
-    return _is_sloppy_ipv6(address) and int(length) <= 128
+        return bits <= 32
+    return _is_sloppy_ipv6(address) and bits <= 128
 
 
 def _is_sloppy_ipv6(text: str) -> bool:

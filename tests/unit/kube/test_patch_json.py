@@ -82,6 +82,7 @@ def test_what_changes_nothing_returns_the_target(operation: dict[str, Any]) -> N
         op("add", "no-slash", value=1),
         op("add", "/list/5", value=1),
         op("add", "/list/-5", value=1),
+        op("add", "/list/" + "9" * 5000, value=1),
         op("add", "/list/one", value=1),
         op("add", "/a/b/c", value=1),
         op("add", "/nothing/c", value=1),

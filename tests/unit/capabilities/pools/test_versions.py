@@ -244,6 +244,7 @@ def test_before_the_control_plane_has_come_up_its_version_may_be_corrected():
         ("v1.32.0+build.7", KubeVersion(1, 32, 0, "", "build.7")),
         ("v1.32", None),
         ("", None),
+        ("v1." + "9" * 5000 + ".0", None),
     ],
 )
 def test_versions_are_read_with_and_without_their_v(text, version):

@@ -29,7 +29,7 @@ KUBELET_SKEW = 3
 """Maximum minor versions that a kubelet may be behind its API server."""
 _FAILED = "Failed"
 _RUNNING = "Running"
-_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?")
+_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?")
 
 
 class KubeVersion(NamedTuple):
