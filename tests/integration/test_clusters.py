@@ -159,6 +159,25 @@ async def test_another_cluster_under_the_same_name_shares_nothing_with_the_old_o
         assert report["uid"] == await uid_of(elm.client)
 
 
+async def test_a_cluster_counts_as_disconnected_until_it_is_known_which_one_it_is(env):
+    await env.forest.add("oak", "elm")
+    async with env.operating() as manager:
+        await env.name("leaf-1", "oak first")
+        view = manager.controllers[0].view.cluster("leaf-1")
+        seen_states = set()
+
+        async def look():
+            while True:
+                seen_states.add((view.is_connected, bool(view.uid)))
+                await asyncio.sleep(0)
+
+        looking = asyncio.create_task(look())
+        await env.rename("leaf-1", "elm first")
+        looking.cancel()
+        assert (True, True) in seen_states
+        assert (True, False) not in seen_states
+
+
 async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(env, clock):
     oak, elm = await env.forest.add("oak", "elm")
     await oak.client.create(NODES, node("n1"))

@@ -147,6 +147,8 @@ class Cluster:
     # ConnectionListener
 
     async def forget(self) -> None:
+        # A plan made meanwhile must not take the unknown uid for that of a cluster that does not reveal it.
+        self.view.is_connected = False
         self.view.version = ""
         await self._informers.forget()
         self._memory.forget()
