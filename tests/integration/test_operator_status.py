@@ -10,7 +10,7 @@ import pytest
 
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.capabilities.spares.controller import SPARES
-from nodeyard.kube.names import APPROVALS, NAMESPACE, OPERATOR
+from nodeyard.kube.names import APPROVALS, APPROVE, NAMESPACE, OPERATOR
 from nodeyard.plan.brake import parse_limit
 from nodeyard.process.version import VERSION
 from nodeyard.runtime import rbac
@@ -88,9 +88,35 @@ def test_a_held_plan_is_reported_everywhere_and_runs_when_it_is_approved(api, sp
     (record,) = json.loads(spares_env.get_template(web)["metadata"]["annotations"][APPROVALS])
     assert (record["id"], record["reason"]) == (held.id, "the web farm moves")
     assert record.get("by") or not api.is_real, "the embedded server does not tell a user who it is"
+    eventually(
+        lambda: APPROVE not in spares_env.get_template(web)["metadata"]["annotations"],
+        "the approval ends with what it was given for",
+    )
+    revoked = nodeyard(api.kubeconfig, "approve", held.id, "--revoke")
+    assert revoked.returncode == 1
+    assert f"no object has an approval of {held.id} in its annotation {APPROVE}" in revoked.stderr
+
+
+def test_an_approval_is_revoked_before_anything_runs(api, spares_env, operator, eventually):
+    running = operator("spares", limit=parse_limit("1"))
+    spares_env.spares(3)
+    web = spares_env.template("web", 3, releasePolicy="Release")
+    spares_env.wait_for_owned(web, 3)
+    spares_env.change(web, nodes=0)
+    eventually(lambda: condition(spares_env, web, "Held"), "the template says that its plan is held")
+    (held,) = running.held.values()
+    running.stop()
+
+    approved = nodeyard(api.kubeconfig, "approve", held.id)
+    assert approved.returncode == 0, approved.stderr
+    assert spares_env.get_template(web)["metadata"]["annotations"][APPROVE] == held.id
     revoked = nodeyard(api.kubeconfig, "approve", held.id, "--revoke")
     assert revoked.stdout == f"{held.id} revoked on NodeTemplate {web}\n", revoked.stderr
-    assert APPROVALS not in spares_env.get_template(web)["metadata"].get("annotations", {})
+    assert not {APPROVE, APPROVALS} & set(spares_env.get_template(web)["metadata"].get("annotations", {}))
+
+    again = operator("spares", limit=parse_limit("1"))
+    eventually(lambda: [each.id for each in again.held.values()] == [held.id], "the plan is held again")
+    assert len(spares_env.owned(web)) == 3
 
 
 def test_an_operator_that_only_observes_says_so_and_one_that_is_gone_is_not_taken_for_one(api, spares_env, operator):
