@@ -193,4 +193,7 @@ def test_an_edit_of_a_class_is_counted_over_all_clusters_and_goes_with_one_appro
         )
         own_pools_env.wait_for_nodes(each, "a", 1)
         own_pools_env.wait_until_ready(each)
-    assert id in own_pools_env.rest.get(f"{CLASSES}/{node_class}")["metadata"]["annotations"][APPROVE]
+    own_pools_env.wait_until(
+        lambda: APPROVE not in own_pools_env.rest.get(f"{CLASSES}/{node_class}")["metadata"]["annotations"],
+        "the approval ends with the edit",
+    )

@@ -12,7 +12,7 @@ from tests.builders.rights import COUNTED, RENEWED, unregistered
 from nodeyard.capabilities.pools import names, watched
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.planning import removals
-from nodeyard.kube.names import NAMESPACE
+from nodeyard.kube.names import APPROVE, NAMESPACE
 from nodeyard.runtime import rbac
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
@@ -48,12 +48,18 @@ def test_every_right_is_used_and_no_other_is_needed(own_pools_env, elsewhere, hu
         own_pools_env.node_class(own_pools_env.name("class")),
         own_pools_env.service(own_pools_env.name("service")),
     )
+    metadata = {"annotations": {APPROVE: "0123456789ab"}}
+    own_pools_env.patch(f"{CLASSES}/{node_class}", {"metadata": metadata})
     pools = {"stays": pool(1), "goes": pool(1, nodeClass=node_class)}
     name = own_pools_env.cluster(own_pools_env.name(), workerPools=pools, pivot="Never")
     for each in pools:
         own_pools_env.wait_for_nodes(name, each, 1)
     for path in (f"{CLASSES}/{node_class}", f"{SERVICES}/{service}"):
         own_pools_env.wait_until(lambda path=path: own_pools_env.rest.get(path).get("status"), f"{path} says how it is")
+    own_pools_env.wait_until(
+        lambda: not own_pools_env.rest.get(f"{CLASSES}/{node_class}")["metadata"].get("annotations"),
+        "an approval that nothing needs goes",
+    )
     (node,) = own_pools_env.nodes_of(name, "goes")
     own_pools_env.machines.add_pods(node["metadata"]["name"], 1, app="evicted")
     own_pools_env.change_pools(name, goes=None)

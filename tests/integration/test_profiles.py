@@ -18,6 +18,7 @@ from tests.builders.profiles_env import ProfilesEnv
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.kube.names import APPROVE, PAUSED
 from nodeyard.plan.brake import parse_limit
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import MERGE
@@ -556,7 +557,7 @@ def test_what_a_role_takes_from_many_nodes_waits_until_somebody_approves(api, pr
     for node in nodes[:3]:
         profiles_env.wait_until_settled(node, "p")
     annotations = profiles_env.get(ROLE, "edpm-compute")["metadata"]["annotations"]
-    assert "nodeyard.dev/approve" not in annotations, "the approval has ended with what it was given for"
+    assert APPROVE not in annotations, "the approval has ended with what it was given for"
     profiles_env.annotate(ROLE, "edpm-compute", {names.CELL: None})
     profiles_env.wait_until(lambda: len(held()) == 3, "the same edit is asked about again")
     assert all(profiles_env.exists(COMPUTE, node) for node in nodes[:3])
@@ -584,8 +585,48 @@ def test_what_a_selector_takes_from_many_nodes_waits_until_somebody_approves(api
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     profiles_env.wait_until(lambda: not any(profiles_env.exists(AGENT, node) for node in nodes), "all agents are gone")
     profiles_env.wait_until(lambda: not profiles_env.condition(*profile), "nothing of the profile is held any more")
-    approved = profiles_env.get(names.NETWORK_PROFILE_KIND, "dpdk")["metadata"]["annotations"]["nodeyard.dev/approve"]
-    assert approved == id
+    profiles_env.wait_until(lambda: not approved(profiles_env, *profile[:2]), "the approval ends with the removal", 60)
+
+
+def test_an_approval_on_a_profile_is_for_one_removal_and_not_for_the_next_of_the_same_generation(
+    api, profiles_env, operator
+):
+    operator(PROFILES, limit=parse_limit("2,10%"))
+    profiles_env.network_profile("dpdk", DPDK, spec={"nodeSelector": {"rack": "r1"}})
+    nodes = [profiles_env.node(f"n{number}", role="", labels={"rack": "r1"}) for number in range(3)]
+
+    def have_agents():
+        return [node for node in nodes if profiles_env.exists(AGENT, node)]
+
+    def label(rack):
+        """Change the label of all nodes before any of them is planned."""
+        for paused in ("true", None):
+            for node in nodes:
+                metadata = {"labels": {"rack": rack}, "annotations": {PAUSED: paused}}
+                profiles_env.patch(NODE, node, {"metadata": metadata})
+
+    def held():
+        found = [profiles_env.condition(NODE, node, "RolloutDone") for node in nodes]
+        return {each["message"] for each in found if each.get("reason") == "NeedsApproval"}
+
+    profiles_env.wait_until(lambda: have_agents() == nodes, "all have an agent")
+    label("r2")
+    (message,) = profiles_env.wait_until(held, "the removal is held")
+    (id,) = re.findall(r"`nodeyard approve (\w+)` to proceed", message)
+    assert have_agents() == nodes
+    command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    profiles_env.wait_until(lambda: not have_agents(), "all agents are gone")
+    profiles_env.wait_until(
+        lambda: not approved(profiles_env, names.NETWORK_PROFILE_KIND, "dpdk"), "the approval has ended", 60
+    )
+
+    label("r1")
+    profiles_env.wait_until(lambda: have_agents() == nodes, "all have an agent again")
+    label("r2")
+
+    profiles_env.wait_until(held, "the same removal is asked about again")
+    assert have_agents() == nodes
 
 
 def test_what_a_profile_that_is_deleted_takes_from_many_nodes_goes_with_one_approval(api, profiles_env, operator):
@@ -609,6 +650,21 @@ def test_what_a_profile_that_is_deleted_takes_from_many_nodes_goes_with_one_appr
     command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     profiles_env.wait_until(lambda: not any(profiles_env.exists(AGENT, node) for node in nodes), "all agents are gone")
+    profiles_env.wait_until(
+        lambda: not any(approved(profiles_env, NODE, node) for node in nodes), "the approval ends with the removal"
+    )
+
+    profiles_env.network_profile("dpdk", DPDK, spec={"nodeSelector": {"rack": "r1"}})
+    profiles_env.wait_until(lambda: all(profiles_env.exists(AGENT, node) for node in nodes), "all have an agent again")
+    profiles_env.delete(names.NETWORK_PROFILE_KIND, "dpdk")
+
+    profiles_env.wait_until(held, "the same removal is asked about again")
+    assert all(profiles_env.exists(AGENT, node) for node in nodes)
+
+
+def approved(profiles_env, kind, name):
+    """Return the approvals on an object."""
+    return (profiles_env.get(kind, name)["metadata"].get("annotations") or {}).get(APPROVE, "")
 
 
 def planned(api, profiles_env, *options):

@@ -170,7 +170,11 @@ def test_what_a_selector_of_a_declared_service_takes_is_approved_on_its_declarat
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     profiles_env.wait_until(lambda: not any(map(api.rest.exists, agents)), "both agents are gone")
     profiles_env.wait_until(lambda: not awaits_role(), "nothing of the declaration is held any more")
-    assert api.rest.get(f"{SERVICES}/storage")["metadata"]["annotations"]["nodeyard.dev/approve"] == id
+    profiles_env.wait_until(
+        lambda: "nodeyard.dev/approve" not in api.rest.get(f"{SERVICES}/storage")["metadata"]["annotations"],
+        "the approval ends with the removal",
+        60,
+    )
 
 
 def test_the_first_report_of_a_service_requeues_all_its_nodes(api, profiles_env, declared, permitted, operator):

@@ -15,6 +15,12 @@ from nodeyard.testing.operators import LOCAL_WEBHOOKS
 
 RARE = {COUNTED, RENEWED} | unregistered(PROFILES)
 SERVICES = f"/apis/{names.SERVICE_API_VERSION}/{names.SERVICE_PLURAL}"
+ENDED = "0123456789ab"
+PROFILES_OF_STORY = {
+    names.COMPUTE_PROFILE_KIND: "shared",
+    names.NETWORK_PROFILE_KIND: "dpdk",
+    names.TELEMETRY_PROFILE_KIND: "collector",
+}
 CHOICE = {
     names.CELL: "nova-cell1",
     names.COMPUTE_PROFILE: "shared",
@@ -32,10 +38,15 @@ def profiles_env(api):
     profiles_env.close()
 
 
+def with_ended(body):
+    """Return the object with an approval that nothing needs."""
+    return {**body, "metadata": {**body["metadata"], "annotations": {APPROVE: ENDED}}}
+
+
 @pytest.fixture
 def declared(api, profiles_env):
     """Declare a service whose kinds are not installed; return its path."""
-    api.rest.create(service_body("audited"))
+    api.rest.create(with_ended(service_body("audited")))
     yield f"{SERVICES}/audited"
     api.rest.call("DELETE", f"{SERVICES}/audited")
 
@@ -47,8 +58,10 @@ def test_every_right_is_used_and_no_other_is_needed(api, profiles_env, declared,
     profiles_env.compute_profile("shared", SHARED)
     profiles_env.network_profile("dpdk", DPDK, spec={"renderAs": "Secret"})
     profiles_env.telemetry_profile("collector", "[collector]\ninterval = 30\n")
-    profiles_env.role(annotations={**CHOICE, APPROVE: "ended"})
-    node = profiles_env.node("n0")
+    for kind, name in PROFILES_OF_STORY.items():
+        profiles_env.annotate(kind, name, {APPROVE: ENDED})
+    profiles_env.role(annotations={**CHOICE, APPROVE: ENDED})
+    node = profiles_env.node("n0", annotations={APPROVE: ENDED})
     profiles_env.wait_until(lambda: profiles_env.exists(names.AGENT_KIND, node), "it has an agent")
     profiles_env.report(node, names.AGENT_KIND)
     profiles_env.wait_until_settled(node, "shared")
@@ -69,6 +82,13 @@ def test_every_right_is_used_and_no_other_is_needed(api, profiles_env, declared,
     profiles_env.wait_until(
         lambda: not kept("configmaps") and not kept("secrets"), "their configuration went with them"
     )
+
+    ended = [declared, profiles_env.path(names.NODE_KIND, node), profiles_env.path(names.ROLE_KIND, "edpm-compute")]
+    for path in (*ended, *(profiles_env.path(kind, name) for kind, name in PROFILES_OF_STORY.items())):
+        profiles_env.wait_until(
+            lambda path=path: APPROVE not in (api.rest.get(path)["metadata"].get("annotations") or {}),
+            f"an approval that nothing needs goes from {path}",
+        )
 
     assert audit.needless(RARE) == set()
     assert audit.beyond() == set()

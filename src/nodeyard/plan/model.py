@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -183,6 +183,10 @@ class Plan(_Struct, frozen=True):
     """The earliest time at which the plan could differ without an event."""
 
 
+EVERY_GROUP: Final = "*"
+"""Stands for all approval groups (`Planned.open_groups`)."""
+
+
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a planner: the public plan, and the write of each action by action id."""
 
@@ -198,8 +202,8 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     waits_for: tuple[str, ...] = ()
     """Shared budgets that are spent: the key is requeued when another key releases a part that it did not use."""
     open_groups: tuple[str, ...] = ()
-    """Approval groups whose next actions are not due yet: their approvals stay, although the plan has none of their
-    actions."""
+    """Approval groups whose next actions are not due yet, or are in the plans of other keys: their approvals stay,
+    although the plan has none of their actions. `EVERY_GROUP`: which ones is unknown, so all approvals stay."""
 
     def write(self, action: Action) -> Write:
         return self.writes[action.id]

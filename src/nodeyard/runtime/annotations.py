@@ -14,7 +14,7 @@ from nodeyard.kube.object_key import identity_of
 from nodeyard.plan import identity
 from nodeyard.plan.brake import JOINT, is_counted
 from nodeyard.plan.builder import PlanBuilder
-from nodeyard.plan.model import Action, FieldChange, ObjectRef, Planned, Verb, Write
+from nodeyard.plan.model import EVERY_GROUP, Action, FieldChange, ObjectRef, Planned, Verb, Write
 from nodeyard.plan.reasons import ApprovalRemoved
 from nodeyard.runtime.capability import Capability
 
@@ -61,7 +61,7 @@ def end_approvals(roots: Iterable[tuple[Any, ObjectRef]], planned: Planned) -> P
     The same change later needs a new approval. A paused root keeps its approvals: its actions are only left out.
     """
     approved = [(root, ref) for root, ref in roots if approved_on(root) and not is_paused(root) and not _is_gone(root)]
-    if not approved:
+    if not approved or EVERY_GROUP in planned.open_groups:
         return None
     running, builder = running_approvals(planned), PlanBuilder(datetime.min)
     for root, ref in approved:

@@ -322,10 +322,9 @@ class Roots:
     pause does not affect the key."""
     held: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
     """Objects whose edits may be held in the plans of other keys (`Action.group_root`), and whose status this key
-    writes: they get the condition `Held` here."""
-    ends_approvals: bool = True
-    """The reconciler removes an approval from a root once the plan of its key no longer needs it. Needs the right to
-    patch the roots. False if the planner ends approvals itself."""
+    writes: they get the condition `Held` here. The plan of this key names the groups that other keys still carry out
+    (`Planned.open_groups`). The reconciler removes approvals that are no longer needed, here and from the roots of a
+    key, which takes the right to patch them."""
     plan_handles_pause: bool = False
     """The planner itself skips paused roots, because other roots share their key or some work must continue. Otherwise
     a key whose roots are all paused is not planned."""

@@ -338,8 +338,9 @@ POOLS: Final = Capability(
         Rule("", ("namespaces",), (*_READ, "create", "patch", "delete")),
         # kubeconfig Secrets, read by name
         Rule("", ("secrets",), ("get",), grant=names.KUBECONFIGS),
-        Rule(names.GROUP, (names.CLUSTER_PLURAL,), (*_READ, "patch")),
-        Rule(names.GROUP, (names.CLASS_PLURAL, names.SERVICE_PLURAL), _READ),
+        # finalizers, and approvals that have ended
+        Rule(names.GROUP, (names.CLUSTER_PLURAL, names.CLASS_PLURAL), (*_READ, "patch")),
+        Rule(names.GROUP, (names.SERVICE_PLURAL,), _READ),
         Rule(names.GROUP, tuple(f"{each}/status" for each in _PLURALS), ("patch",)),
         Rule(names.CAPI_GROUP, ("clusters", "machinedeployments"), (*_READ, "create", "patch", "delete")),
         Rule(names.CAPI_GROUP, ("machinesets", "machines"), ("list", "watch")),

@@ -222,7 +222,12 @@ class ClassUse:
 
     @property
     def is_behind(self) -> bool:
-        return bool(self.nodes and self.made_from and self.made_from != self.inputs)
+        return bool(self.made_from and self.is_outdated)
+
+    @property
+    def is_outdated(self) -> bool:
+        """True if the machines were created from another spec of the class, or from an unknown one."""
+        return bool(self.nodes and self.made_from != self.inputs)
 
     def __str__(self) -> str:
         return f"{self.cluster}/{self.pool}"

@@ -244,7 +244,7 @@ def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | StatusSnapsh
         case "role", [namespace, name]:
             return collect_role(view, namespace, name)
         case "service", [name]:
-            return collect_service(view, name)
+            return collect_service(view, name, now)
     return None
 
 
@@ -364,21 +364,20 @@ PROFILES: Final = Capability(
     plan=_plan,
     report=report,
     rbac=(
-        Rule(names.DATAPLANE_GROUP, (names.NODE_PLURAL, names.ROLE_PLURAL), _READ),
+        # Patched without their status: approvals that have ended are removed.
+        Rule(names.DATAPLANE_GROUP, (names.NODE_PLURAL, names.ROLE_PLURAL), (*_READ, "patch")),
         Rule(names.DATAPLANE_GROUP, (f"{names.NODE_PLURAL}/status", f"{names.ROLE_PLURAL}/status"), ("patch",)),
-        # Removes approvals whose removals are complete.
-        Rule(names.DATAPLANE_GROUP, (names.ROLE_PLURAL,), ("patch",)),
         # OwnerReferencesPermissionEnforcement (OpenShift) requires this for blockOwnerDeletion.
         Rule(names.DATAPLANE_GROUP, (f"{names.NODE_PLURAL}/finalizers",), ("update",)),
-        Rule(names.NOVA_GROUP, (names.COMPUTE_PROFILE_PLURAL,), _READ),
+        Rule(names.NOVA_GROUP, (names.COMPUTE_PROFILE_PLURAL,), (*_READ, "patch")),
         Rule(names.NOVA_GROUP, (f"{names.COMPUTE_PROFILE_PLURAL}/status",), ("patch",)),
         Rule(names.NOVA_GROUP, (names.COMPUTE_PLURAL,), (*_READ, "create", "patch", "delete")),
-        Rule(names.NEUTRON_GROUP, (names.NETWORK_PROFILE_PLURAL,), _READ),
+        Rule(names.NEUTRON_GROUP, (names.NETWORK_PROFILE_PLURAL,), (*_READ, "patch")),
         Rule(names.NEUTRON_GROUP, (f"{names.NETWORK_PROFILE_PLURAL}/status",), ("patch",)),
         Rule(names.NEUTRON_GROUP, (names.AGENT_PLURAL,), (*_READ, "create", "patch", "delete")),
-        Rule(names.TELEMETRY_GROUP, (names.TELEMETRY_PROFILE_PLURAL,), _READ),
+        Rule(names.TELEMETRY_GROUP, (names.TELEMETRY_PROFILE_PLURAL,), (*_READ, "patch")),
         Rule(names.TELEMETRY_GROUP, (f"{names.TELEMETRY_PROFILE_PLURAL}/status",), ("patch",)),
-        Rule(names.SERVICE_GROUP, (names.SERVICE_PLURAL,), _READ),
+        Rule(names.SERVICE_GROUP, (names.SERVICE_PLURAL,), (*_READ, "patch")),
         Rule(names.SERVICE_GROUP, (f"{names.SERVICE_PLURAL}/status",), ("patch",)),
         Rule("", ("configmaps",), (*_READ, "create", "patch", "delete"), grant=names.CONFIGURATION_GRANT),
         Rule("", ("secrets",), (*_READ, "create", "patch", "delete"), grant=names.SECRETS_GRANT),
@@ -387,7 +386,7 @@ PROFILES: Final = Capability(
     metrics=ProfilesMetrics,
     # The plan of a node is small: one node, its role and their profiles.
     plans_inline=names.is_node_key,
-    roots=Roots(_roots, approval=_approval_roots, held=_held_roots, ends_approvals=False),
+    roots=Roots(_roots, approval=_approval_roots, held=_held_roots),
     explain=Explain(_keys_of, healthy=frozenset({Reason.RECONCILED, Reason.AVAILABLE})),
     admission=Admission(WEBHOOKS),
     dynamic=Dynamic(_dynamic_watches),

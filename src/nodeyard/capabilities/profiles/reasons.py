@@ -14,7 +14,6 @@ class Reason(StrEnum):
     OBJECT_RELEASED = "ServiceObjectReleased"
     CONFIGURATION_WRITTEN = "ConfigurationWritten"
     CONFIGURATION_DELETED = "ConfigurationDeleted"
-    APPROVAL_REMOVED = "ApprovalRemoved"
     # the choice for a service
     FROM_NODE = "ChosenByNode"
     FROM_ROLE = "ChosenByRole"

@@ -6,7 +6,7 @@ Profiles of every kind are parsed into the same type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import wraps
@@ -238,6 +238,8 @@ class ProfileSnapshot:
     """True if its rollout does not wait for status.hash.profile."""
     pinned: int = 0
     """Number of nodes pinned to an earlier generation."""
+    open_removals: Collection[str] = ()
+    """Approval groups of removals that are not complete, if the profile has an approval."""
 
     @property
     def updated(self) -> int:
@@ -253,16 +255,16 @@ class RoleSnapshot:
     nodes: int = 0
     choices: Sequence[RoleChoice] = ()
     """Choices by service."""
-    approved: str | None = None
-    """Value of the approve annotation without completed approvals; None if it does not change."""
-    has_removals: bool = False
-    """True if an approved removal is not complete."""
+    open_removals: Collection[str] = ()
+    """Approval groups of removals that are not complete, if the role has an approval."""
 
 
 @dataclass(frozen=True)
 class ServiceSnapshot:
     service: ProfileService
     fault: str = ""
+    open_removals: Collection[str] = ()
+    """Approval groups of removals that are not complete, if the ProfileService has an approval."""
 
 
 StatusSnapshot = ProfileSnapshot | RoleSnapshot | ServiceSnapshot

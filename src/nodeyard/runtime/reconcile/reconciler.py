@@ -188,7 +188,7 @@ class Reconciler:
             tools.publish()
         if capability.background is not None:
             tools.loop_inputs.put(key, capability.background.input(snapshot, now))
-        roots = capability.roots.of_key(tools.view, key)
+        roots, shared = capability.roots.of_key(tools.view, key), capability.roots.held(tools.view, key)
         if is_key_paused(capability, roots):
             _log.info("reconcile skipped", reason="Paused")
             # The loops continue while paused, and their input may change without an event.
@@ -215,7 +215,7 @@ class Reconciler:
             tools.reservations.release(key)
         written = await self._report(snapshot, braked.now, outcome, self._refs(roots), now)
         result = self._result(braked.now, outcome, written)
-        again = await self._end_approvals(whole, roots, outcome)
+        again = await self._end_approvals(whole, (*roots, *shared), outcome)
         return result if again is None else _requeued(result, again)
 
     def observes(self) -> str:
@@ -429,7 +429,7 @@ class Reconciler:
 
     async def _end_approvals(self, planned: Planned, roots: Sequence[Any], outcome: Outcome) -> float | None:
         """Remove the approvals on the roots that the plan no longer needs. Return when to look again, in seconds."""
-        if not self._capability.roots.ends_approvals or not any(map(approved_on, roots)):
+        if not any(map(approved_on, roots)):
             return None
         # With the versions that the status writes returned; an approval that arrived meanwhile is not in this plan.
         shown = [

@@ -27,6 +27,7 @@ from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.identity import group_id
 from nodeyard.plan.model import Action, Planned
+from nodeyard.runtime.annotations import end_approvals, ref_of
 
 RACK = {"rack": "r1"}
 OTHER = {"rack": "r2"}
@@ -135,10 +136,10 @@ def role_plan(view: ProfilesView) -> Planned:
 
 
 def ended(view: ProfilesView) -> object:
-    """Return the approvals that the plan of the role writes; False if it does not."""
-    planned = role_plan(view)
-    written = [planned.writes[each.id].body["metadata"]["annotations"][APPROVE] for each in planned.plan.actions]
-    return written[0] if written else False
+    """Return the approvals that the pass of the role writes; False if it does not."""
+    role = view.get(names.ROLE_KIND, "edpm-compute", NAMESPACE)
+    removed = end_approvals([(role, ref_of(role, names.DATAPLANE_API_VERSION, names.ROLE_KIND))], role_plan(view))
+    return False if removed is None else next(iter(removed.writes.values())).body["metadata"]["annotations"][APPROVE]
 
 
 def test_another_generation_of_a_role_needs_another_approval():

@@ -1,9 +1,13 @@
-"""Plans LatticeNodeClasses: blocks malformed ones and explains the rest. Only their status is written."""
+"""Plans LatticeNodeClasses: blocks malformed ones and explains the rest.
+
+Only their status is written, and the approval of an edit is removed when no pool is behind the class any more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.blocks import Invalid, NodeClassUnfit
@@ -14,23 +18,39 @@ from nodeyard.capabilities.pools.messages.states import (
     MadeFromClass,
     NotYetMadeFromClass,
 )
+from nodeyard.capabilities.pools.planning.server_side_apply import class_group_name
 from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, ClassUse
 from nodeyard.capabilities.pools.types import LatticeNodeClass
 from nodeyard.plan.model import Blocked, Candidate, Decision, ObjectRef, Plan, Planned
+from nodeyard.runtime.annotations import approved_on
+
+_EDITS: Final = timedelta(seconds=30)
+"""Interval to check if an approved edit of a class has reached all pools."""
 
 
 def class_ref(name: str, uid: str = "") -> ObjectRef:
     return ObjectRef(api_version=names.API_VERSION, kind=names.CLASS_KIND, name=name, uid=uid)
 
 
-def plan_classes(snapshot: ClassesSnapshot, _now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
+def plan_classes(snapshot: ClassesSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
     blocked = [
         Blocked(object=class_ref(name), reason=Invalid.reason, facts=Invalid(error=error))
         for name, error in sorted(snapshot.malformed.items())
     ]
     decisions = [found for ref in explain if (found := _decide(snapshot, ref)) is not None]
-    plan = Plan(capability=names.CAPABILITY, key=names.CLASSES_KEY, blocked=tuple(blocked), decisions=tuple(decisions))
-    return Planned(plan=plan)
+    open_groups = tuple(
+        class_group_name(each.metadata)
+        for each in snapshot.classes
+        if approved_on(each) and any(use.is_outdated for use in snapshot.uses.get(each.metadata.name, ()))
+    )
+    plan = Plan(
+        capability=names.CAPABILITY,
+        key=names.CLASSES_KEY,
+        blocked=tuple(blocked),
+        decisions=tuple(decisions),
+        wake_at=now + _EDITS if open_groups else None,
+    )
+    return Planned(plan=plan, open_groups=open_groups)
 
 
 def unfit_use(node_class: LatticeNodeClass, use: ClassUse) -> NodeClassUnfit | None:

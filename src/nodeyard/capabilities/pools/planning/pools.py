@@ -29,7 +29,13 @@ from nodeyard.capabilities.pools.planning.machine_state import (
     is_adopted,
 )
 from nodeyard.capabilities.pools.planning.removals import cancel_removal
-from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, apply, changes, ref_to
+from nodeyard.capabilities.pools.planning.server_side_apply import (
+    ApprovalGroup,
+    apply,
+    changes,
+    class_group_name,
+    ref_to,
+)
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.capabilities.pools.validation.node_keys import faults
@@ -226,4 +232,4 @@ def _group(snapshot: PoolsSnapshot, pool: Pool, why: Sequence[str]) -> ApprovalG
         return rollout.replacement_group(snapshot, why)
     metadata = node_class.metadata
     ref = ObjectRef(api_version=names.API_VERSION, kind=names.CLASS_KIND, name=metadata.name, uid=metadata.uid)
-    return ApprovalGroup(f"roll class {metadata.uid} {metadata.generation}", edit.nodes, edit.managed, ref)
+    return ApprovalGroup(class_group_name(metadata), edit.nodes, edit.managed, ref)

@@ -13,6 +13,7 @@ from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.changes import FieldsTakenOver
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object
+from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
 from nodeyard.plan.managed_fields import preview_apply, transfer_fields
@@ -42,6 +43,11 @@ def generation_group(lc: LatticeCluster) -> ApprovalGroup:
 def upgrade_group(lc: LatticeCluster) -> ApprovalGroup:
     """Return the approval group of an upgrade, which may take hours: its approval is for no other change meanwhile."""
     return ApprovalGroup(f"upgrade {lc.metadata.uid} {lc.metadata.generation}")
+
+
+def class_group_name(metadata: ObjectMeta) -> str:
+    """Return the name of the approval group of an edit of a LatticeNodeClass, for all clusters that use it."""
+    return f"roll class {metadata.uid} {metadata.generation}"
 
 
 def ref_to(obj: Object, uid: str = "") -> ObjectRef:

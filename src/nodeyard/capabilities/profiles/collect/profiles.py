@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.collect.nodes import scope_fault
-from nodeyard.capabilities.profiles.collect.removals import running_removals
+from nodeyard.capabilities.profiles.collect.removals import find_open, find_open_of_role
 from nodeyard.capabilities.profiles.collect.rollouts import (
     first_deadline,
     ignores_progress,
@@ -28,7 +28,8 @@ from nodeyard.capabilities.profiles.snapshot import (
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, ProfileService, Source, annotation_of
 from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.plan.builder import NAMED
-from nodeyard.runtime.annotations import approved_on, without_approvals
+from nodeyard.plan.model import EVERY_GROUP
+from nodeyard.runtime.annotations import approved_on
 from nodeyard.runtime.capability import View
 
 LISTED: Final = 100
@@ -60,6 +61,7 @@ def collect_profile(view: View, service_name: str, namespace: str, name: str, no
         tuple(_used_by(view, service, namespace, name)),
         ignores,
         view.counted(names.NODE_KIND, watched.PINNED, names.profile_key(service.name, namespace, name)),
+        find_open(view, service, (namespace,), raw, now) if approved_on(raw) else (),
     )
 
 
@@ -89,9 +91,8 @@ def collect_role(view: View, namespace: str, name: str) -> RoleSnapshot | None:
         return None
     nodes = view.counted(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{name}")
     services = load_registry(view).services
-    running = running_removals(view, role, services) if approved_on(role) else frozenset()
     choices = tuple(_role_choice(view, each, role) for each in services)
-    return RoleSnapshot(role, nodes, choices, without_approvals(role, running), bool(running))
+    return RoleSnapshot(role, nodes, choices, find_open_of_role(view, role, services) if approved_on(role) else ())
 
 
 def _role_choice(view: View, service: Service, role: OpenStackDataPlaneRole) -> RoleChoice:
@@ -101,11 +102,19 @@ def _role_choice(view: View, service: Service, role: OpenStackDataPlaneRole) -> 
     return RoleChoice(service, value, followers, value is not None and view.get(kind, value, namespace) is not None)
 
 
-def collect_service(view: View, name: str) -> ServiceSnapshot | None:
+def collect_service(view: View, name: str, now: datetime) -> ServiceSnapshot | None:
     service: ProfileService | None = view.get(names.SERVICE_KIND, name)
     if service is None:
         return None
     declared = load_registry(view)
     fault = declared.faults.get(name, "")
     service_in_use = next((each for each in declared.services if each.name == name and not each.is_built_in), None)
-    return ServiceSnapshot(service, fault or (scope_fault(view, service_in_use) if service_in_use else ""))
+    open_removals: Collection[str] = ()
+    if approved_on(service):
+        open_removals = (
+            find_open(view, service_in_use, watched.namespaces(view), service, now)
+            if service_in_use is not None
+            else (EVERY_GROUP,)
+        )
+    fault = fault or (scope_fault(view, service_in_use) if service_in_use else "")
+    return ServiceSnapshot(service, fault, open_removals)

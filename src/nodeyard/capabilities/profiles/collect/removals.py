@@ -6,7 +6,7 @@ about to lose its object, and the count is shared. Nodes without a role are coun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,8 +24,8 @@ from nodeyard.capabilities.profiles.planning.services import removal_group, role
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Removal, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
 from nodeyard.kube.json import Object
-from nodeyard.plan.identity import group_id
-from nodeyard.plan.model import ObjectRef
+from nodeyard.kube.object_key import identity_of
+from nodeyard.plan.model import EVERY_GROUP, ObjectRef
 from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.capability import View
 
@@ -99,27 +99,59 @@ def _sibling_index(snapshot: NodeSnapshot) -> tuple[str, str]:
     return (names.BY_ROLE, f"{namespace}/{role}") if role else (watched.WITHOUT_ROLE, namespace)
 
 
-def running_removals(view: View, role: OpenStackDataPlaneRole, services: Sequence[Service]) -> frozenset[str]:
-    """Return the ids of approval groups whose removals on the nodes of a role are not complete."""
-    removals = {each.name for each in services if each.makes_object and _is_removing(view, role, each)}
-    return frozenset(group_id(names.CAPABILITY, removal_group(name, _revision(role))) for name in removals)
+# what an approval is still needed for
 
 
-def _is_removing(view: View, role: OpenStackDataPlaneRole, service: Service) -> bool:
-    """Check if a node of the role is about to lose the service object, or if that is unknown."""
-    kinds = [watched.kind_name(service.object_api_version, service.object_kind)]
-    kinds.append(watched.kind_name(service.profile_api_version, service.profile_kind))
-    if not all(watched.is_synced(view, kind) for kind in kinds):
-        return True
-    namespace, asked = role.metadata.namespace, annotation_of(role, requesting_key(service))
-    if asked:
-        return False
-    is_open = asked is None and not service.create_when
-    selecting = view.indexed(kinds[1], watched.SELECTING, namespace) if is_open else ()
-    profiles = [watched.parse_profile(service, each) for each in selecting]
-    return any(
-        True for _ in _affected_nodes(view, service, names.BY_ROLE, f"{namespace}/{role.metadata.name}", profiles)
+def find_open_of_role(view: View, role: OpenStackDataPlaneRole, services: Iterable[Service]) -> Collection[str]:
+    """Return the approval groups whose removals on the nodes of a role are not complete."""
+    namespace, found = role.metadata.namespace, set[str]()
+    for service in services:
+        asked = annotation_of(role, requesting_key(service))
+        if not service.makes_object or asked:
+            continue
+        if not _are_kinds_synced(view, service):
+            return (EVERY_GROUP,)
+        profiles = _selecting(view, service, namespace) if asked is None and not service.create_when else ()
+        nodes = _affected_nodes(view, service, names.BY_ROLE, f"{namespace}/{role.metadata.name}", profiles)
+        if any(True for _ in nodes):
+            found.add(removal_group(service.name, _revision(role)))
+    return found
+
+
+def find_open(view: View, service: Service, namespaces: Iterable[str], root: Any, now: datetime) -> Collection[str]:
+    """Return the approval groups whose removals of a service on nodes without a role are not complete."""
+    if not service.makes_object or service.create_when:
+        return ()
+    if not _are_kinds_synced(view, service):
+        return (EVERY_GROUP,)
+
+    kind = watched.kind_name(service.object_api_version, service.object_kind)
+
+    def find_objects() -> Iterator[Object]:
+        for namespace in namespaces:
+            profiles = _selecting(view, service, namespace)
+            for node in _affected_nodes(view, service, watched.WITHOUT_ROLE, namespace, profiles):
+                if (live := view.get(kind, node.name, namespace)) is not None:
+                    yield live
+
+    def find() -> Collection[str]:
+        return {removal_group(service.name, _profile_revision(view, service, each)) for each in find_objects()}
+
+    # Every removal queues the key of its profile, and each look visits all nodes.
+    version = identity_of(type(root)).version(root)
+    return view.memo(("open removals", service.name, identity_of(type(root)).uid(root)), version, now, find)
+
+
+def _are_kinds_synced(view: View, service: Service) -> bool:
+    return watched.is_synced(view, watched.kind_name(service.object_api_version, service.object_kind)) and (
+        watched.is_synced(view, watched.kind_name(service.profile_api_version, service.profile_kind))
     )
+
+
+def _selecting(view: View, service: Service, namespace: str) -> Sequence[Profile]:
+    """Return the profiles of a namespace that select nodes by labels."""
+    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    return [watched.parse_profile(service, each) for each in view.indexed(kind, watched.SELECTING, namespace)]
 
 
 def _revision(role: OpenStackDataPlaneRole) -> str:
@@ -133,13 +165,17 @@ def _cause(view: View, snapshot: NodeSnapshot, service: Service, live: Object) -
     """Return the revision of the cause, and the object on which the removal is approved."""
     if snapshot.role is not None:
         return _revision(snapshot.role), role_ref(snapshot.role)
-    profile, root = _profile(view, service, live), _root(view, service, live)
+    root = _root(view, service, live)
+    return _profile_revision(view, service, live), None if root is None else _ref(service, root)
+
+
+def _profile_revision(view: View, service: Service, live: Object) -> str:
+    """Return the revision of the deployed profile; its name if it no longer exists."""
+    profile = _profile(view, service, live)
     if profile is None:
-        cause = f"{watched.namespace_of(live)}/{profile_of(live, service)}"
-    else:
-        seen = watched.parse_profile(service, profile)
-        cause = f"{seen.uid} {seen.generation}"
-    return cause, None if root is None else _ref(service, root)
+        return f"{watched.namespace_of(live)}/{profile_of(live, service)}"
+    seen = watched.parse_profile(service, profile)
+    return f"{seen.uid} {seen.generation}"
 
 
 def roots(view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]) -> Iterator[Any]:

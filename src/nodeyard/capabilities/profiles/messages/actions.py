@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from nodeyard.capabilities.profiles.messages.base import NodeProfileMessage, NodeServiceMessage
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.plan.message import Message
 
 
 class ObjectMessage(NodeProfileMessage, frozen=True):
@@ -66,11 +65,3 @@ class ConfigurationDeleted(NodeServiceMessage, frozen=True):
 
     def text(self) -> str:
         return f"Deletes the configuration of {self.subject}"
-
-
-class ApprovalRemoved(Message, frozen=True):
-    reason = Reason.APPROVAL_REMOVED
-    role: str
-
-    def text(self) -> str:
-        return f"Removes approvals from role {self.role}: the removals that they allowed are complete"

@@ -1,6 +1,7 @@
 """Plan and explain profiles, roles and ProfileServices: the nodes that use them, and how many nodes follow a role.
 
-These keys have a status, and no actions but the removal of approvals from a role whose removals are complete.
+These keys have a status and no actions. They name the approved removals that are not complete, so that the reconciler
+removes the approvals of the others.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages.actions import ApprovalRemoved
 from nodeyard.capabilities.profiles.messages.choices import ProfileInvalid, ProfileNotFound
 from nodeyard.capabilities.profiles.messages.faults import ConfigurationInvalid, ConfigurationWarning, ServiceInvalid
 from nodeyard.capabilities.profiles.messages.remedies import AnnotateNode, AnnotateRole
@@ -29,7 +29,6 @@ from nodeyard.capabilities.profiles.messages.states import (
 )
 from nodeyard.capabilities.profiles.planning.configuration import validation
 from nodeyard.capabilities.profiles.planning.configuration.validation import ValidationResult
-from nodeyard.capabilities.profiles.planning.services import role_ref
 from nodeyard.capabilities.profiles.snapshot import (
     ProfileSnapshot,
     ProfileUser,
@@ -38,41 +37,25 @@ from nodeyard.capabilities.profiles.snapshot import (
     ServiceSnapshot,
     StatusSnapshot,
 )
-from nodeyard.capabilities.profiles.types import Source, annotation_of
-from nodeyard.kube.names import APPROVE, subdomain_faults
+from nodeyard.capabilities.profiles.types import Source
+from nodeyard.kube.names import subdomain_faults
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.message import Message
-from nodeyard.plan.model import Candidate, Decision, FieldChange, ObjectRef, Planned, Verb, Write
+from nodeyard.plan.model import Candidate, Decision, ObjectRef, Planned
 
 _REMOVALS: Final = timedelta(seconds=30)
 """Interval to check if an approved removal is complete."""
 
 
 def plan_status(snapshot: StatusSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
-    """Plan a status-only key: requeue a profile at its progress deadline, and remove completed approvals of a role."""
+    """Plan a status-only key: requeue a profile at its progress deadline, and while approved removals are open."""
     builder = PlanBuilder(now)
     if isinstance(snapshot, ProfileSnapshot) and snapshot.due is not None and snapshot.due > now:
         builder.wake(snapshot.due)
-    if isinstance(snapshot, RoleSnapshot):
-        _end_approvals(builder, snapshot)
+    if snapshot.open_removals:
+        builder.open_groups.update(snapshot.open_removals)
+        builder.wake(now + _REMOVALS)
     return builder.planned(names.CAPABILITY, _key_of(snapshot), tuple(_decide(ref, snapshot) for ref in explain))
-
-
-def _end_approvals(builder: PlanBuilder, snapshot: RoleSnapshot) -> None:
-    """Remove completed approvals: an approval is for one edit, and the same edit later needs a new one."""
-    if snapshot.has_removals:
-        builder.wake(builder.now + _REMOVALS)
-    if snapshot.approved is None:
-        return
-    metadata = snapshot.role.metadata
-    before, after = annotation_of(snapshot.role, APPROVE), snapshot.approved or None
-    builder.act(
-        Verb.PATCH,
-        role_ref(snapshot.role),
-        ApprovalRemoved(role=metadata.name),
-        Write(body={"metadata": {"annotations": {APPROVE: after}}}, resource_version=metadata.resource_version),
-        diff=(FieldChange(path=f"metadata.annotations[{APPROVE}]", from_=before, to=after),),
-    )
 
 
 def _key_of(snapshot: StatusSnapshot) -> str:
