@@ -27,6 +27,7 @@ class NonResourceHandler:
         self._registry = registry
         self._address = address
         self._documents = Documents(registry, f"{MAJOR}.{MINOR}")
+        self.version = version()
 
     def answer(self, request: Request, info: RequestInfo) -> Response:
         """Answer a request. Most of these endpoints accept any method, the rest only GET."""
@@ -38,7 +39,7 @@ class NonResourceHandler:
             return _health(request, page, () if check else checks)
         if path == "/version":
             _check_get(request)
-            return value_response(request, version())
+            return value_response(request, self.version)
         parts = path.strip("/").split("/")
         if parts[0] in ("api", "apis"):
             return self._discover(request, parts)

@@ -19,9 +19,11 @@ from nodeyard.apiserver.access import AccessControl
 from nodeyard.apiserver.admission.attributes import Plugin
 from nodeyard.apiserver.admission.chain import Chain
 from nodeyard.apiserver.audit import AuditSink, Trail, audit_event
+from nodeyard.apiserver.bundle_loader import load_cluster
 from nodeyard.apiserver.controllers import Controllers
 from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS
 from nodeyard.apiserver.crds.controller import DefinitionController
+from nodeyard.apiserver.crds.resource import resource_of
 from nodeyard.apiserver.deletion import Deleter
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.events import Events
@@ -39,7 +41,8 @@ from nodeyard.apiserver.users import MASTERS
 from nodeyard.apiserver.watches import Hub
 from nodeyard.apiserver.worker_thread import LARGE, WorkerThread
 from nodeyard.apiserver.writes import TOO_DEEP, Writer
-from nodeyard.kube.json import Json
+from nodeyard.bundle.model import ClusterState
+from nodeyard.kube.json import Json, Object
 from nodeyard.process.clock import Clock, SystemClock, settle
 
 LOG = logging.getLogger(__name__)
@@ -81,15 +84,31 @@ class Server:
         self._nonresource_handler = NonResourceHandler(self.registry, address)
         self._resources = ResourceHandler(self)
         self._own = ResourceHandler(self, is_privileged=True)
+        self.unstored_definitions: list[Object] = []
+        self._namespaces = dict.fromkeys(NAMESPACES)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, controllers: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
         """Create the default namespaces and roles, and start the controllers."""
         self._tasks.append(asyncio.create_task(self.definitions.run()))
-        for name in NAMESPACES:
+        for name in self._namespaces:
             await self._ensure_namespace(name)
         await bootstrap(self, self._users)
         await self.controllers.start(controllers)
+
+    def load(self, cluster: ClusterState) -> None:
+        """Load the objects of a support bundle's cluster, before `start`; raises BundleError.
+
+        `start` creates the namespaces that they are in, if the bundle does not have them.
+        """
+        self._namespaces |= load_cluster(self, cluster)
+        if cluster.version:
+            self._nonresource_handler.version = cluster.version
+
+    def serve_kind(self, definition: Object) -> None:
+        """Serve a custom kind whose CustomResourceDefinition is not stored."""
+        self.registry.add(resource_of(definition))
+        self.unstored_definitions.append(definition)
 
     async def stop(self) -> None:
         self.hub.close()

@@ -258,6 +258,20 @@ class Store:
             if objects.get(old.key) is old:
                 objects[old.key] = new
 
+    def insert(self, resource: GroupResource, stored: Stored) -> None:
+        """Insert an object at the revision that it has, without history; call `announce` after the last one."""
+        self._put(resource, stored)
+        if pair := self._pairs.get(resource):
+            self._put(pair[0], self._stored(stored.key, stored.revision, *pair[1](stored.object())))
+
+    def announce(self, revision: int) -> None:
+        """Go on from this revision, with the inserted objects; listeners learn of each as added."""
+        self.revision = self._compacted = revision
+        for resource, table in list(self._tables.items()):
+            for stored in list(table.objects.values()):
+                for listener in tuple(self._listeners):
+                    listener(resource, Event("ADDED", stored.revision, stored, None))
+
     def compact(self) -> None:
         """Compact the history, as etcd does every five minutes: older watches and continue tokens answer 410."""
         self._compacted = self.revision
@@ -271,6 +285,11 @@ class Store:
         return lambda: self._listeners.remove(listener)
 
     # internals
+
+    def _put(self, resource: GroupResource, stored: Stored) -> None:
+        table = self._table(resource)
+        table.objects[stored.key] = stored
+        table.ordered = None
 
     def _table(self, resource: GroupResource) -> _Table:
         table = self._tables.get(resource)
