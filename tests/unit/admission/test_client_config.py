@@ -25,7 +25,7 @@ def test_a_url_leads_to_a_host(text, base, host):
     "text",
     ["", "10.0.0.5:9443", "http://a:1", "https://", "https://a/b", "https://a?b=c", "https://a:x", "https://u@a"],
 )
-def test_what_is_no_url_of_webhooks_is_refused(text):
+def test_invalid_webhook_urls_are_refused(text):
     with pytest.raises(ReachError, match="https://HOST:PORT"):
         parse_url(text)
 
@@ -37,7 +37,7 @@ def test_a_service_is_named_with_its_namespace():
 
 
 @pytest.mark.parametrize("text", ["", "a", "a/", "/b", "a/b:", "a/b:0", "a/b:x", "A/b", "a/b/c"])
-def test_what_is_no_service_is_refused(text):
+def test_invalid_service_references_are_refused(text):
     with pytest.raises(ReachError, match="NAMESPACE/NAME"):
         parse_service(text)
 

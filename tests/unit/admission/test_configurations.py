@@ -28,7 +28,7 @@ def test_each_kind_has_its_own_webhooks():
     assert mutating_entry["reinvocationPolicy"] == "Never"
 
 
-def test_system_namespaces_stay_out_beside_what_the_webhook_selects():
+def test_system_namespaces_are_excluded_in_addition_to_the_webhooks_selector():
     selector = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "Exists"}]}
 
     shown = entry(validating(namespace_selector=selector))["namespaceSelector"]
@@ -59,7 +59,7 @@ def test_own_writes_are_left_out_unless_asked_for():
     ],
     ids=["every-group", "every-resource", "every-status", "every-workload", "every-role", "leases"],
 )
-def test_what_could_stop_a_whole_cluster_cannot_be_declared(group, resources):
+def test_rules_that_could_block_the_whole_cluster_are_refused(group, resources):
     with pytest.raises(ValueError, match="must name its groups|must not intercept leases"):
         WebhookRule(group, resources)
 
@@ -80,16 +80,16 @@ def test_all_resources_of_a_group_that_is_not_built_in_can_be_declared(group):
 
 
 @pytest.mark.parametrize("options", [{"name": "Not A Name"}, {"timeout_seconds": 31}, {"timeout_seconds": 0}], ids=str)
-def test_what_the_api_server_would_refuse_cannot_be_declared(options):
+def test_declarations_that_the_api_server_would_refuse_are_refused(options):
     with pytest.raises(ValueError, match="webhook "):
         Webhook(**{"name": "a", "rules": (), "review": complete, **options})
 
 
-def test_nothing_is_written_where_everything_is_as_declared():
+def test_an_unchanged_configuration_is_not_written():
     assert drift(wanted(), wanted()) == ""
 
 
-def test_what_is_missing_is_written_but_not_an_empty_configuration():
+def test_a_missing_configuration_is_created_unless_it_would_be_empty():
     assert drift(wanted(), None) == "missing"
     assert drift(wanted(guarded(mutating())), None) == ""
 

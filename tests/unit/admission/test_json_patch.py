@@ -47,5 +47,5 @@ def test_equal_objects_need_no_patch(old):
     ],
     ids=["replaced", "of-another-type", "escaped", "removed", "shortened", "appended", "inside-a-list"],
 )
-def test_it_says_no_more_than_what_changed(old, new, operations):
+def test_the_patch_contains_only_the_change(old, new, operations):
     assert list(difference(old, new)) == operations

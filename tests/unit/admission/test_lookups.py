@@ -165,7 +165,7 @@ async def test_a_namespaced_owner_of_something_without_a_namespace_is_missing(se
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a%2fb", "x" * 300], ids=["none", "up", "path", "quoted", "long"])
-async def test_what_cannot_be_a_name_is_missing_and_makes_no_request(server, find, name):
+async def test_an_invalid_name_is_missing_without_a_request(server, find, name):
     assert await find(owner(name)) == Missing()
     assert server.asked == []
 
@@ -337,7 +337,7 @@ async def test_a_version_that_is_not_served_any_more_is_read_through_another(ser
 
 
 @pytest.mark.parametrize("api_version", ["", "/", "a/b/c", "example.dev/../x", "V1"])
-async def test_what_is_no_api_version_is_not_served_and_makes_no_request(server, find, api_version):
+async def test_an_invalid_api_version_is_not_served_without_a_request(server, find, api_version):
     assert (await find(owner(api_version=api_version))).cause is Cause.NOT_SERVED
     assert server.asked == []
 
@@ -358,7 +358,7 @@ async def test_unknown_kinds_do_not_cause_repeated_discovery(server, known, find
     assert isinstance(answers[1], Found)
 
 
-async def test_nothing_is_left_running_when_it_closes(server, known, lookups, clock):
+async def test_closing_ends_all_tasks(server, known, lookups, clock):
     server.gate.clear()
     soon = asyncio.get_running_loop().time() + 0.01
     await lookups.find([owner("slow")], soon)

@@ -88,7 +88,7 @@ async def test_the_path_changes_every_hour_and_the_former_is_good_for_a_while(cl
     assert path in registrar.paths
 
 
-async def test_who_has_lost_the_lease_meanwhile_writes_nothing(client, replica):
+async def test_nothing_is_written_after_the_lease_is_lost(client, replica):
     await register(replica(), may_write=lambda: False)
 
     assert client.transport.writes == []

@@ -49,7 +49,7 @@ def test_a_review_nested_too_deeply_is_named_as_such():
 @pytest.mark.parametrize(
     "after", [{"operation": "DELETE", "object": None}, {"operation": "UPDATE", "object": {"a": 1}}]
 )
-def test_what_is_stored_already_may_be_as_deep_as_it_likes(after):
+def test_stored_objects_may_have_any_depth(after):
     body = with_nested(question(**after, oldObject={"metadata": {"name": "a"}, "spec": "NESTED"}), 5_000)
 
     review = review_codec.read_deep(body)
@@ -58,7 +58,7 @@ def test_what_is_stored_already_may_be_as_deep_as_it_likes(after):
     assert review.old_object["metadata"] == {"name": "a"}
 
 
-def test_what_would_take_too_long_to_decode_is_refused_before_it_is():
+def test_a_body_that_decodes_too_slowly_is_refused_before_decoding():
     lists = b"[" + b"[]," * review_codec.MAX_CONTAINERS + b"[]]"
 
     with pytest.raises(review_codec.TooLarge, match="more than 250000 lists and objects"):
@@ -73,7 +73,7 @@ def test_more_floats_than_any_object_has_are_refused():
         review_codec.read(question(object={"spec": "FLOATS"}).replace(b'"FLOATS"', floats))
 
 
-def test_of_many_that_are_deleted_at_once_each_is_named_by_its_object():
+def test_objects_of_a_delete_collection_are_named_by_their_object():
     review = review_codec.read(
         question(operation="DELETE", name="", object=None, oldObject={"metadata": {"name": "a"}})
     )
@@ -81,7 +81,7 @@ def test_of_many_that_are_deleted_at_once_each_is_named_by_its_object():
     assert review.name == "a"
 
 
-def test_an_object_whose_name_the_server_has_still_to_make_has_none():
+def test_an_object_with_generate_name_has_no_name_yet():
     assert (
         review_codec.read(question(operation="CREATE", name="", object={"metadata": {"generateName": "a-"}})).name == ""
     )

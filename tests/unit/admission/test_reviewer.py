@@ -116,7 +116,7 @@ def test_a_response_that_cannot_be_encoded_is_an_error_too(ask, counted):
     assert counted("error", "teams") == 1
 
 
-def test_what_is_no_review_is_a_bad_request(ask, counted):
+def test_a_body_that_is_no_review_is_a_bad_request(ask, counted):
     answer = ask(validating(), b"{}")
 
     assert answer.status == 400
@@ -171,7 +171,7 @@ def found(name):
     return Found(PartialObject(metadata=ObjectMeta(name=name)))
 
 
-async def test_a_review_is_asked_again_with_what_it_wanted_to_know(look, searched):
+async def test_a_review_runs_again_with_its_lookups(look, searched):
     searched.found = {"a": found("a")}
 
     def judge(review, _view):
@@ -270,7 +270,7 @@ async def test_an_error_while_recording_does_not_change_the_response(look, contr
     assert response(await look(lambda _review, _view: allowed()))["allowed"]
 
 
-async def test_what_is_nested_too_deeply_is_denied_with_the_remedy(ask, counted):
+async def test_a_deeply_nested_object_is_denied_with_the_remedy(ask, counted):
     body = with_nested(question(name="a", namespace="ns", object={"spec": "NESTED"}), 5_000)
 
     answer = response(await ask(validating(), body))
@@ -301,7 +301,7 @@ async def test_endless_nesting_delays_no_other_review(ask, counted):
     assert longest > 0, "the loop ran meanwhile"
 
 
-def test_what_would_take_too_long_to_decode_is_refused_at_once(ask):
+def test_a_review_that_decodes_too_slowly_is_refused_at_once(ask):
     lists = b"[" + b"[]," * review_codec.MAX_CONTAINERS + b"[]]"
 
     answer = ask(validating(), question(object={"spec": "X"}).replace(b'"X"', lists))

@@ -114,7 +114,7 @@ async def test_a_secret_with_invalid_contents_is_rewritten(client, replica):
     assert secret_certs.read(await secret(client)).newest.pair == served.pair
 
 
-async def test_who_only_observes_takes_what_is_there_and_stores_nothing(client, replica, clock):
+async def test_in_observe_only_mode_the_secret_is_read_and_never_written(client, replica, clock):
     observer = replica(may_write=False)
     alone = await observer.refresh([])
     assert (await observer.refresh([])).pair == alone.pair
@@ -138,7 +138,7 @@ async def test_endless_races_are_reported(replica, monkeypatch):
         await one.refresh([])
 
 
-async def test_a_server_that_fails_leaves_what_is_known(replica, monkeypatch):
+async def test_a_failing_server_keeps_the_cached_certificates(replica, monkeypatch):
     one = replica()
     served = await one.refresh([])
 

@@ -105,7 +105,7 @@ async def test_a_certificate_that_does_not_fit_its_key_is_not_presented(server):
     assert (await server.ask(good))[0] == 200
 
 
-async def test_what_is_not_a_webhook_is_not_found(server):
+async def test_an_unknown_path_is_not_found(server):
     certificate = issue()
     await server.webhooks.present(certificate.pair)
 
@@ -150,7 +150,7 @@ async def test_only_the_registered_path_is_answered_and_a_new_one_is_looked_up(s
     assert (await server.ask(certificate, path=f"{Echo.path}/new"))[0] == 200
 
 
-async def test_who_guesses_paths_is_soon_not_listened_to_any_more(server, monkeypatch):
+async def test_connections_that_guess_paths_are_closed(server, monkeypatch):
     certificate = issue()
     await server.webhooks.present(certificate.pair)
     server.webhooks.strangers = Budget(rate=0.0, burst=3.0)
@@ -162,7 +162,7 @@ async def test_who_guesses_paths_is_soon_not_listened_to_any_more(server, monkey
     assert (await server.ask(certificate))[0] == 200, "API servers, who know the path, are not limited"
 
 
-async def test_where_client_certificates_are_asked_for_only_those_of_api_servers_are_answered(server, tmp_path):
+async def test_with_client_certificates_only_those_of_api_servers_are_answered(server, tmp_path):
     certificate, authority = issue(), Authority("api-servers")
     trust = ClientTrust(authority.pem, frozenset({"kube-apiserver"}))
     await server.webhooks.present(certificate.pair, trust)

@@ -88,7 +88,7 @@ async def test_a_pod_gets_a_priority_and_default_tolerations(host: Host) -> None
     ]
 
 
-async def test_policies_see_what_the_built_in_plugins_made(host: Host) -> None:
+async def test_policies_see_the_changes_of_built_in_plugins(host: Host) -> None:
     everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     spec = {
         "matchConstraints": {"resourceRules": [everything]},

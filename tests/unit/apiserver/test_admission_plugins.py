@@ -67,14 +67,14 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-async def test_nothing_is_created_in_a_namespace_that_is_not_there(cluster: Cluster) -> None:
+async def test_nothing_is_created_in_a_missing_namespace(cluster: Cluster) -> None:
     error = await cluster.refusal(write(POD))
     assert (error.code, error.reason, error.message) == (404, "NotFound", 'namespaces "ns" not found')
     cluster.namespace("ns")
     await cluster.plugin.mutate(write(POD))
 
 
-async def test_nothing_is_created_in_a_namespace_that_goes_away(cluster: Cluster) -> None:
+async def test_nothing_is_created_in_a_terminating_namespace(cluster: Cluster) -> None:
     cluster.namespace("ns")
     cluster.namespace("ns", "Terminating")
     error = await cluster.refusal(write(POD))
@@ -95,7 +95,7 @@ async def test_nothing_is_created_in_a_namespace_that_goes_away(cluster: Cluster
     }
 
 
-async def test_what_is_there_may_be_changed_and_removed_in_a_namespace_that_goes_away(cluster: Cluster) -> None:
+async def test_objects_may_be_updated_and_deleted_in_a_terminating_namespace(cluster: Cluster) -> None:
     cluster.namespace("ns", "Terminating")
     for operation in ("UPDATE", "DELETE"):
         await cluster.plugin.mutate(write(POD, operation))
@@ -113,7 +113,7 @@ async def test_some_namespaces_never_go(cluster: Cluster, name: str) -> None:
     assert error.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-async def test_others_go_and_come_as_they_like(cluster: Cluster) -> None:
+async def test_other_kinds_are_created_and_deleted_freely(cluster: Cluster) -> None:
     await cluster.plugin.mutate(write(NAMESPACE, "DELETE", name="mine"))
     await cluster.plugin.mutate(write(NAMESPACE))
     await cluster.plugin.mutate(write(NODE))
@@ -137,7 +137,7 @@ async def test_a_new_node_is_tainted_as_not_ready(before: dict[str, Any], after:
 
 
 @pytest.mark.parametrize("attributes", [write(NODE, "UPDATE"), write(POD), write(NODE, subresource="status")])
-async def test_nothing_else_is_tainted(attributes: Attributes) -> None:
+async def test_other_kinds_are_not_tainted(attributes: Attributes) -> None:
     before = attributes.object
     await TaintNodesByCondition().mutate(attributes)
     assert attributes.object is before
@@ -165,7 +165,7 @@ def patience(key: str) -> dict[str, Any]:
         ([{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}], [patience("unreachable")]),
     ],
 )
-async def test_a_pod_tolerates_a_lost_node_for_five_minutes_unless_it_says_otherwise(
+async def test_a_pod_tolerates_a_lost_node_for_five_minutes_by_default(
     given: list[dict[str, Any]], added: list[dict[str, Any]]
 ) -> None:
     attributes = write(POD, spec={"tolerations": given})
@@ -192,7 +192,7 @@ async def test_the_system_classes_have_their_priorities() -> None:
     assert (await priority_of({"priorityClassName": "system-node-critical"}))["priority"] == 2_000_001_000
 
 
-async def test_a_class_nobody_knows_is_refused() -> None:
+async def test_an_unknown_priority_class_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
         await priority_of({"priorityClassName": "gold"})
     assert caught.value.message == 'pods "x" is forbidden: no PriorityClass with name gold was found'

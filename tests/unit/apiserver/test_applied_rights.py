@@ -35,11 +35,11 @@ async def apply(server: Server, user: User) -> int:
     return (await server.handle(request("PATCH", URL, BODY, user=user, content_type=APPLY))).status
 
 
-async def test_who_may_only_patch_creates_nothing_by_an_apply(server):
+async def test_an_apply_needs_the_right_to_create(server):
     assert await apply(server, PATCHER) == 403
 
 
-async def test_who_may_only_patch_applies_what_there_is(server):
+async def test_the_right_to_patch_suffices_to_apply_existing_objects(server):
     await apply(server, ADMIN)
 
     assert await apply(server, PATCHER) == 200

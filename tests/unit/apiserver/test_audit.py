@@ -23,7 +23,7 @@ async def audited(clock: VirtualClock):
     await server.stop()
 
 
-async def test_a_write_is_recorded_with_who_what_and_the_outcome(audited):
+async def test_a_write_is_recorded_with_user_request_and_response(audited):
     server, events = audited
     await server.handle(request("POST", f"{CONFIGMAPS}?dryRun=All", {"metadata": {"name": "a"}}, user=ADMIN))
 
@@ -71,7 +71,7 @@ async def test_a_refusal_says_why(audited):
     assert status["message"] == 'configmaps "a" not found'
 
 
-async def test_who_does_not_get_in_has_no_name(audited):
+async def test_an_unauthenticated_request_has_no_user_name(audited):
     server, events = audited
     await server.handle(Request("GET", CONFIGMAPS, headers={"authorization": "Bearer wrong", "user-agent": "me/1"}))
 
@@ -80,7 +80,7 @@ async def test_who_does_not_get_in_has_no_name(audited):
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"metadata": 3}', b'{"metadata": {"name": 3}}'])
-async def test_a_body_that_makes_no_sense_has_no_name(audited, body):
+async def test_an_invalid_body_has_no_object_name(audited, body):
     server, events = audited
     await server.handle(request("POST", CONFIGMAPS, body, user=ADMIN))
 

@@ -51,7 +51,7 @@ def test_a_client_certificate_names_user_and_groups() -> None:
     assert (user.name, user.groups) == ("admin", ("system:masters", "system:authenticated"))
 
 
-def test_a_caller_in_process_is_who_it_says() -> None:
+def test_an_in_process_caller_is_trusted() -> None:
     me = User("system:apiserver", ("system:masters",))
     assert authenticator().authenticate(asking(user=me)) is me
 
@@ -96,9 +96,7 @@ def test_the_real_servers_token_file_is_read_too(tmp_path: Path) -> None:
         ("u.csv", "t1,alice\n", "line 1: token, user name and uid are needed, found 2 columns"),
     ],
 )
-def test_a_users_file_that_makes_no_sense_is_refused_by_what_is_wrong(
-    tmp_path: Path, name: str, text: str, complaint: str
-) -> None:
+def test_an_invalid_users_file_is_refused_with_the_fault(tmp_path: Path, name: str, text: str, complaint: str) -> None:
     with pytest.raises(UserFileError, match=complaint):
         read_user_file(written(tmp_path, name, text))
 

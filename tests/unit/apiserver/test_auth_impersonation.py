@@ -56,7 +56,7 @@ def cluster() -> Cluster:
     return made
 
 
-def test_who_may_impersonate_is_authorized_as_the_other(cluster: Cluster) -> None:
+def test_an_impersonator_is_authorized_as_the_impersonated_user(cluster: Cluster) -> None:
     assert cluster.check("admin", impersonate_user="bob").name == "bob"
     refused = cluster.refusal("admin", impersonate_user="carol")
     assert refused.message.startswith('nodes is forbidden: User "carol" cannot list resource "nodes"')
@@ -154,7 +154,7 @@ def test_constrained_impersonation_never_reaches_too_far(cluster: Cluster, heade
     assert why in cluster.refusal("alice", impersonate_user="bob", **headers).message
 
 
-def test_a_group_without_a_user_makes_no_sense(cluster: Cluster) -> None:
+def test_impersonating_a_group_without_a_user_is_refused(cluster: Cluster) -> None:
     error = cluster.refusal("admin", impersonate_group="g")
     assert (error.code, error.reason) == (400, "BadRequest")
     assert error.message == (

@@ -107,9 +107,7 @@ def test_a_local_review_takes_the_namespace_of_its_path(cluster: Cluster) -> Non
         ),
     ],
 )
-def test_a_question_that_makes_no_sense_is_invalid(
-    cluster: Cluster, kind: str, spec: dict[str, Any], message: str
-) -> None:
+def test_an_invalid_access_review_is_refused(cluster: Cluster, kind: str, spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ApiError) as caught:
         cluster.review(kind, spec, namespace="x")
     assert caught.value.code == 422

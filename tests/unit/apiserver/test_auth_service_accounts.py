@@ -120,6 +120,6 @@ def test_a_token_request_that_cannot_be_met_is_refused(
     assert message in caught.value.message
 
 
-def test_a_token_for_nobody_is_not_made(cluster: Cluster) -> None:
+def test_no_token_is_issued_for_a_missing_service_account(cluster: Cluster) -> None:
     with pytest.raises(ApiError, match='serviceaccounts "nobody" not found'):
         cluster.tokens.create("ci", "nobody", {})

@@ -9,14 +9,14 @@ BAR = {"plural": "bars", "singular": "bar", "kind": "Bar", "listKind": "BarList"
 NONE = {"plural": "", "kind": ""}
 
 
-def test_what_nobody_else_has_is_accepted():
+def test_unused_names_are_accepted():
     check = check_names({**FOO, "shortNames": ["fo"], "categories": ["all"]}, NONE, [BAR])
 
     assert check.accepted == {**FOO, "shortNames": ["fo"], "categories": ["all"]}
     assert not check.has_conflict
 
 
-def test_of_several_conflicts_the_last_is_reported_and_the_other_names_are_accepted():
+def test_the_last_of_several_conflicts_is_reported_and_the_other_names_are_accepted():
     check = check_names({**BAR, "singular": "foo", "kind": "Foo"}, NONE, [FOO])
 
     assert (check.reason, check.message) == ("KindConflict", '"Foo" is already in use')

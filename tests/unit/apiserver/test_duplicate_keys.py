@@ -24,7 +24,7 @@ def test_they_are_named_in_the_order_of_the_document(raw: str, paths: list[str])
 
 
 @pytest.mark.parametrize("raw", ['{"a":[{"b":1},{"b":1}]}', '{\n  "a" : 1.50,\n  "b" : "\\u003c"\n}', "[]", '"a"'])
-def test_nothing_is_found_where_nothing_is_given_twice(raw: str) -> None:
+def test_no_duplicates_are_found_in_unique_keys(raw: str) -> None:
     assert duplicate_fields(raw.encode()) == []
 
 

@@ -39,7 +39,7 @@ def test_a_path_finds_what_it_leads_to(path, expected):
     assert JsonPath(path).find(OBJECT) == expected
 
 
-def test_the_first_of_nothing_is_nothing():
+def test_the_first_element_of_an_empty_list_is_missing():
     assert JsonPath(".spec.nothing").first(OBJECT) is None
 
 

@@ -9,7 +9,7 @@ from nodeyard.cli.failures import Failure
 from nodeyard.client.kubeconfig import load_config
 
 
-def test_what_is_written_can_be_read(tmp_path):
+def test_a_written_kubeconfig_can_be_read(tmp_path):
     path = tmp_path / "deep" / "kubeconfig"
     write_kubeconfig(path, "https://127.0.0.1:6443", b"pem", "secret")
     config = load_config(path)

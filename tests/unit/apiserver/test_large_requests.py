@@ -94,7 +94,7 @@ async def test_the_garbage_collector_rests_until_what_a_large_body_was_read_as_i
     assert gc.isenabled()
 
 
-async def test_what_was_worked_on_beside_the_loop_is_stored_whole(server):
+async def test_a_large_write_handled_in_the_thread_is_stored_completely(server):
     created = await ask(server, "POST", THINGS, FLAT, "application/yaml")
     updated = await ask(server, "PATCH", f"{THINGS}/a", b'{"spec":{"k00000":2}}', MERGE)
 
@@ -103,7 +103,7 @@ async def test_what_was_worked_on_beside_the_loop_is_stored_whole(server):
     assert updated.json()["metadata"]["generation"] == 2
 
 
-async def test_what_others_write_while_a_large_patch_is_worked_on_is_kept(server):
+async def test_concurrent_writes_during_a_large_patch_are_kept(server):
     await ask(server, "POST", THINGS, FLAT, "application/yaml")
     many = b",".join(b'"n%05d":1' % number for number in range(KEYS))
     large = asyncio.create_task(ask(server, "PATCH", f"{THINGS}/a", b'{"spec":{%s}}' % many, MERGE))
@@ -135,7 +135,7 @@ async def test_a_deep_object_or_patch_is_a_bad_request(server, levels):
     assert (await ask(server, "GET", f"{THINGS}/a", b"")).json()["spec"] == {}
 
 
-async def test_what_is_stored_can_be_read_changed_and_deleted_however_deep(server):
+async def test_stored_objects_of_any_depth_can_be_read_changed_and_deleted(server):
     created = await ask(server, "POST", THINGS, thing(deep(240)))
     same = await ask(server, "PUT", f"{THINGS}/a", created.payload())
     merged = await ask(server, "PATCH", f"{THINGS}/a", b'{"spec":%s}' % deep(240).replace(b"1", b"2"), MERGE)
@@ -155,7 +155,7 @@ async def test_a_deep_object_cannot_be_made_in_steps(server):
     assert answer.status == 400
 
 
-async def test_what_a_deleted_definition_compiled_is_freed_without_the_garbage_collector(server):
+async def test_compiled_rules_of_a_deleted_crd_are_freed_without_garbage_collection(server):
     """`nodeyard apiserver` freezes what has survived a collection."""
     ruled = {"apiVersion": "x.io/v1", "kind": "Ruled", "metadata": {"name": "a"}, "a1": 9}
     objects = []

@@ -90,14 +90,14 @@ def test_applying_the_same_again_returns_the_live_object(config_map: Subject) ->
     assert config_map.apply("ada", data={"a": "1"}, now=LATER) is live
 
 
-def test_what_is_no_longer_applied_goes(config_map: Subject) -> None:
+def test_fields_no_longer_applied_are_removed(config_map: Subject) -> None:
     config_map.apply("ada", data={"a": "1", "b": "2"}, metadata={"labels": {"x": "y"}})
     config_map.apply("ada", data={"b": "2"})
     assert config_map.live["data"] == {"b": "2"}
     assert "labels" not in config_map.live["metadata"]
 
 
-def test_what_someone_else_owns_too_stays(config_map: Subject) -> None:
+def test_fields_with_another_owner_stay(config_map: Subject) -> None:
     config_map.apply("ada", data={"a": "1", "b": "2"})
     config_map.apply("bob", data={"a": "1"})
     config_map.apply("ada", data={"b": "2"})
@@ -108,7 +108,7 @@ def test_what_someone_else_owns_too_stays(config_map: Subject) -> None:
     }
 
 
-def test_what_others_have_put_there_stays(widget: Subject) -> None:
+def test_foreign_fields_stay(widget: Subject) -> None:
     widget.apply("ada", spec={"parts": [{"name": "x", "value": "1"}]})
     widget.patch("bob", spec={"parts": [{"name": "x", "value": "1"}, {"name": "y"}], "text": "t"})
     widget.apply("ada", spec={})
@@ -123,7 +123,7 @@ def test_sharing_a_value_takes_no_time(config_map: Subject) -> None:
     assert entries["ada"]["time"] == "2026-01-01T12:00:00Z"
 
 
-def test_changing_what_someone_else_owns_is_a_conflict(config_map: Subject) -> None:
+def test_changing_a_field_of_another_owner_is_a_conflict(config_map: Subject) -> None:
     config_map.apply("ada", data={"a": "1"})
     with pytest.raises(ApplyConflict) as caught:
         config_map.apply("bob", data={"a": "2"})
@@ -276,7 +276,7 @@ class TestWithClientSideApply:
         )
         return config_map
 
-    def test_kubectl_takes_over_what_it_applied_itself(self, applied: Subject) -> None:
+    def test_kubectl_apply_takes_over_client_side_applied_fields(self, applied: Subject) -> None:
         applied.apply("kubectl", data={"a": "2"})
         assert applied.live["data"] == {"a": "2"}
 
@@ -291,7 +291,7 @@ class TestWithClientSideApply:
         with pytest.raises(ApplyConflict, match="kubectl-client-side-apply"):
             applied.apply("helm", data={"a": "2"})
 
-    def test_what_changed_since_is_a_conflict(self, applied: Subject) -> None:
+    def test_a_field_changed_by_others_since_is_a_conflict(self, applied: Subject) -> None:
         applied.patch("bob", data={"a": "changed", "b": "1"})
         with pytest.raises(ApplyConflict, match='"bob" using v1: .data.a'):
             applied.apply("kubectl", data={"a": "2"})

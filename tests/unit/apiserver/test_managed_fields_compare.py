@@ -69,7 +69,7 @@ def changes(old: Any, new: Any) -> tuple[list[str], list[str], list[str]]:
         ),
     ],
 )
-def test_values_are_told_apart_as_their_type_says(
+def test_values_are_compared_by_their_type(
     old: Any, new: Any, removed: list[str], modified: list[str], added: list[str]
 ) -> None:
     def within(paths: list[str]) -> list[str]:
@@ -121,7 +121,7 @@ def test_fields_below_reset_ones_do_not_count() -> None:
         ),
     ],
 )
-def test_items_that_cannot_be_told_apart_are_an_error(parts: Any, message: str) -> None:
+def test_list_items_with_equal_keys_are_an_error(parts: Any, message: str) -> None:
     with pytest.raises(ShapeError) as caught:
         changes({}, {"parts": parts})
     assert str(caught.value) == message

@@ -26,7 +26,7 @@ def test_a_member_is_an_empty_node_or_one_with_a_dot() -> None:
     assert set(members(fields)) == {(SPEC, REPLICAS), (LABELS,), (LABELS, APP)}
 
 
-def test_members_come_before_what_is_below_them() -> None:
+def test_members_come_before_their_children() -> None:
     fields = field_set((LABELS, TIER), (LABELS,), (LABELS, APP), (SPEC,))
     assert list(members(fields)) == [(LABELS,), (SPEC,), (LABELS, APP), (LABELS, TIER)]
 
@@ -46,7 +46,7 @@ def test_sets_combine(combine: Any, expected: Any) -> None:
     assert combine(left, right) == expected
 
 
-def test_a_part_stays_when_only_the_whole_is_taken_away() -> None:
+def test_a_child_stays_when_only_its_parent_is_removed() -> None:
     assert difference(field_set((LABELS, APP)), field_set((LABELS,))) == field_set((LABELS, APP))
 
 

@@ -77,7 +77,7 @@ def schema(**spec: Any) -> Any:
     return shape_of(compile_schema({"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}))
 
 
-def test_who_owned_a_part_owns_the_whole_once_it_is_atomic() -> None:
+def test_the_owner_of_a_part_owns_the_whole_once_it_is_atomic() -> None:
     text = {"type": "string"}
     parts = {"type": "object", "properties": {"a": text, "b": text}}
     fields = field_set(("f:spec", "f:x", "f:a"), ("f:spec", "f:y"), ("f:spec", "f:l", 'v:"i"'))
@@ -88,7 +88,7 @@ def test_who_owned_a_part_owns_the_whole_once_it_is_atomic() -> None:
     assert reconcile_with_schema(atomic, fields) == field_set(("f:spec", "f:x"), ("f:spec", "f:y"), ("f:spec", "f:l"))
 
 
-def test_what_the_schema_does_not_know_does_not_drift() -> None:
+def test_fields_outside_the_schema_do_not_drift() -> None:
     fields = field_set(("f:spec", "f:free", "f:a", "f:b"), ("f:spec", "f:gone", "f:a"))
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     assert reconcile_with_schema(schema(free=free), fields) is fields

@@ -65,7 +65,7 @@ def test_the_order_of_the_configuration_is_kept_and_the_rest_stands_around_it(
     assert "".join(merged({"tags": list(live)}, {"tags": list(config)}).get("tags", [])) == result
 
 
-def test_what_the_configuration_leaves_alone_is_the_same_object() -> None:
+def test_unchanged_parts_are_the_same_object() -> None:
     live = {"spec": {"parts": [{"name": "x"}, {"name": "y"}], "labels": {"a": "1"}}, "status": {"phase": "up"}}
     result = merge(WIDGET, live, {"spec": {"parts": [{"name": "y", "value": "2"}]}})
     assert result["status"] is live["status"]
@@ -73,7 +73,7 @@ def test_what_the_configuration_leaves_alone_is_the_same_object() -> None:
     assert result["spec"]["parts"][0] is live["spec"]["parts"][0]
 
 
-def test_a_configuration_that_says_nothing_new_returns_the_live_object() -> None:
+def test_a_configuration_without_changes_returns_the_live_object() -> None:
     live = {"spec": {"parts": [{"name": "x", "tags": ["t", "u"]}], "labels": {"a": "1"}}}
     assert merge(WIDGET, live, {"spec": {"parts": [{"name": "x", "tags": ["u"]}], "labels": {"a": "1"}}}) is live
 
@@ -107,7 +107,7 @@ def test_a_configuration_sets_leaves_items_and_entries_but_no_named_fields() -> 
     ]
 
 
-def test_who_holds_a_part_of_a_named_field_holds_the_field() -> None:
+def test_the_owner_of_a_child_owns_the_named_field() -> None:
     fields = field_set(("f:spec", "f:labels", "f:a"), ("f:spec", "f:objects", "f:k", "f:x"))
     assert sorted(render(path) for path in members(ensure_named_members(WIDGET, fields))) == [
         ".spec",

@@ -44,11 +44,11 @@ def test_a_path_is_shown_as_conflicts_show_it(path: list[str], text: str) -> Non
         ("z:new kind", None),
     ],
 )
-def test_any_way_to_write_an_element_becomes_the_one(text: str, element: Any) -> None:
+def test_every_spelling_of_an_element_becomes_canonical(text: str, element: Any) -> None:
     assert paths.canonical(text) == element
 
 
 @pytest.mark.parametrize("text", ["", "f", "name", "k:[]", "k:{", "v:", "i:x"])
-def test_what_is_no_element_is_refused(text: str) -> None:
+def test_invalid_elements_are_refused(text: str) -> None:
     with pytest.raises(paths.PathElementError):
         paths.canonical(text)

@@ -94,7 +94,7 @@ def written(obj: dict[str, Any], reset: tuple[tuple[str, ...], ...]) -> dict[str
 
 
 @pytest.mark.parametrize("story", stories(), ids=lambda story: story.name)
-def test_what_a_write_makes_is_what_the_real_server_stored(story: Story) -> None:
+def test_a_write_gives_the_managed_fields_of_the_real_server(story: Story) -> None:
     live = None
     for number, (move, answer) in enumerate(story):
         if "object" not in answer:

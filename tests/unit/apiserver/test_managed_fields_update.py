@@ -42,7 +42,7 @@ def owners(obj: Any) -> dict[str, Any]:
     return {entry["manager"]: entry["fieldsV1"] for entry in obj["metadata"].get("managedFields", [])}
 
 
-def test_who_creates_an_object_owns_all_it_says_but_not_what_the_server_sets() -> None:
+def test_the_creator_owns_its_fields_but_not_those_set_by_the_server() -> None:
     created = create(ConfigMaps, metadata={"labels": {"a": "b"}}, data={"k": "v"})
     assert created["metadata"]["managedFields"] == [
         {
@@ -66,7 +66,7 @@ def test_a_built_in_kind_has_named_fields_before_anyone_sets_them() -> None:
     assert owners(widget) == {"ada": {"f:spec": {".": {}, "f:text": {}}}}
 
 
-def test_who_changes_a_field_takes_it_from_its_owner() -> None:
+def test_the_writer_of_a_changed_field_becomes_its_owner() -> None:
     live = create(ConfigMaps, data={"a": "1", "b": "1"})
     changed = write(ConfigMaps, live, merge_patch(live, {"data": {"a": "2", "c": "2"}}), "bob", LATER)
     assert owners(changed) == {
@@ -93,7 +93,7 @@ def test_removed_fields_have_no_owner_and_empty_entries_are_removed() -> None:
     assert owners(removed) == {"ada": {"f:data": {".": {}, "f:a": {}}}}
 
 
-def test_a_write_that_changes_nothing_leaves_every_entry_the_same_object() -> None:
+def test_a_write_without_changes_keeps_every_entry_identical() -> None:
     live = create(ConfigMaps, data={"a": "1"})
     again = write(ConfigMaps, live, {**live, "data": {"a": "1"}}, "bob", LATER)
     assert again["metadata"]["managedFields"] is live["metadata"]["managedFields"]
@@ -107,7 +107,7 @@ def test_entries_that_a_write_does_not_touch_stay_the_same_objects() -> None:
     assert changed["metadata"]["managedFields"][0] is live["metadata"]["managedFields"][0]
 
 
-def test_an_endpoint_gives_no_ownership_of_what_it_does_not_write() -> None:
+def test_an_endpoint_gives_no_ownership_of_fields_that_it_resets() -> None:
     live = create(Widgets, spec={"text": "t"}, status={"phase": "ignored"})
     assert owners(live) == {"ada": {"f:spec": {".": {}, "f:text": {}}}}
     live = {name: value for name, value in live.items() if name != "status"}
@@ -181,7 +181,7 @@ def test_entries_that_a_client_sends_are_taken_in_canonical_form() -> None:
         ({"fieldsV1": []}, "error decoding set: expected an object"),
     ],
 )
-def test_entries_that_make_no_sense_are_not_taken(change: dict[str, Any], fault: str) -> None:
+def test_invalid_entries_are_refused(change: dict[str, Any], fault: str) -> None:
     live = create(ConfigMaps, data={"a": "1"})
     bad = [{**live["metadata"]["managedFields"][0], **change}]
     assert managed_fields_fault(bad) == fault
@@ -194,7 +194,7 @@ def test_good_entries_have_no_fault() -> None:
     assert managed_fields_fault(None) == ""
 
 
-def test_items_that_cannot_be_told_apart_cost_the_object_its_entries() -> None:
+def test_list_items_with_equal_keys_clear_managed_fields() -> None:
     live = create(Widgets, spec={"text": "t"})
     broken = write(Widgets, live, merge_patch(live, {"spec": {"parts": [{"value": "nameless"}]}}))
     assert "managedFields" not in broken["metadata"]

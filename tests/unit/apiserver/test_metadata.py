@@ -65,7 +65,7 @@ def test_generation_never_goes_back() -> None:
     ]
 
 
-def test_what_was_there_before_is_not_validated_again() -> None:
+def test_unchanged_metadata_is_not_validated_again() -> None:
     assert changed({"labels": {"bad key": "x"}}, labels={"bad key": "x"}) == []
 
 

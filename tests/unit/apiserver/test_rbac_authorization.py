@@ -103,7 +103,7 @@ def test_a_service_account_without_namespace_is_that_of_the_role_binding(cluster
     assert not cluster.may(ROBOT, "GET", "/api/v1/pods")
 
 
-def test_rights_go_when_the_binding_goes(cluster: Cluster) -> None:
+def test_rights_end_with_their_binding(cluster: Cluster) -> None:
     cluster.role("reader", READ_PODS)
     binding = cluster.bind("readers", "reader", user("alice"))
     assert cluster.may(ALICE, "GET", "/api/v1/pods")
@@ -127,7 +127,7 @@ def test_rights_follow_the_role_when_its_rules_change(cluster: Cluster) -> None:
     assert not cluster.may(ALICE, "GET", "/api/v1/pods")
 
 
-def test_what_was_stored_before_counts_too() -> None:
+def test_roles_stored_before_the_start_are_used() -> None:
     before = Cluster()
     before.role("reader", READ_PODS)
     before.bind("readers", "reader", user("alice"))
@@ -198,7 +198,7 @@ def test_roles_that_aggregate_each_other_come_to_an_end(cluster: Cluster) -> Non
         ("GET", "/<b>", 'forbidden: User "alice" cannot get path "/&lt;b&gt;"', {}),
     ],
 )
-def test_a_refusal_names_who_and_what(
+def test_a_denial_names_user_and_request(
     cluster: Cluster, method: str, url: str, message: str, details: dict[str, str]
 ) -> None:
     error = cluster.refusal(ALICE, method, url)
@@ -232,7 +232,7 @@ def test_anyone_sees_health_and_version(bootstrapped: Cluster, path: str) -> Non
     assert not bootstrapped.may(anonymous, "GET", "/apis")
 
 
-def test_who_is_known_discovers_and_asks_about_themselves(bootstrapped: Cluster) -> None:
+def test_authenticated_users_may_use_discovery_and_self_reviews(bootstrapped: Cluster) -> None:
     for url in ("/api", "/apis", "/apis/apps/v1", "/openapi/v3"):
         assert bootstrapped.may(ALICE, "GET", url)
     assert bootstrapped.may(ALICE, "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")

@@ -33,7 +33,7 @@ async def test_the_default_roles_and_bindings_are_created() -> None:
     assert server.created[0][0] == "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
-async def test_what_is_there_already_stays() -> None:
+async def test_existing_roles_are_kept() -> None:
     server = Calls(already_exists("", "clusterroles", "x"))
     await bootstrap(server)
     assert len(server.created) == len(default_policy())

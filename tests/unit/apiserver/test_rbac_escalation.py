@@ -117,7 +117,7 @@ async def test_aggregation_takes_all_rights(cluster: Cluster) -> None:
     assert error.message.endswith("must have cluster-admin privileges to use the aggregationRule")
 
 
-async def test_an_update_that_garbage_collection_makes_is_let_through(cluster: Cluster) -> None:
+async def test_an_update_by_garbage_collection_is_allowed(cluster: Cluster) -> None:
     old = role(READ_NODES)
     new = {**old, "metadata": {"name": "new", "ownerReferences": [], "finalizers": ["x"], "managedFields": []}}
     await cluster.write("ClusterRole", new, old=old)

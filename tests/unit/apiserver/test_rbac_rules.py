@@ -48,7 +48,7 @@ def urls(verbs: str, *paths: str) -> Rule:
         (rule("*", "*", "*"), RequestInfo("/healthz", "get"), False),
     ],
 )
-def test_a_rule_allows_what_it_says_and_nothing_else(given: Rule, request_: RequestInfo, expected: bool) -> None:
+def test_a_rule_allows_exactly_its_requests(given: Rule, request_: RequestInfo, expected: bool) -> None:
     assert Permissions((given,)).allow(request_) is expected
 
 
@@ -59,7 +59,7 @@ def test_names_of_several_rules_add_up_and_a_rule_without_names_wins() -> None:
     assert every.allow(asked("get", "secrets", name="c"))
 
 
-def test_what_is_held_is_not_missing() -> None:
+def test_covered_rules_are_not_missing() -> None:
     assert uncovered([rule("*", "*", "*")], [rule("get list", "pods secrets", names="a b")]) == []
     assert uncovered([rule("update", "*/scale")], [rule("update", "deployments/scale")]) == []
     assert uncovered([urls("get", "/metrics/*")], [urls("get", "/metrics/slis")]) == []

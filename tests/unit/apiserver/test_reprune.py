@@ -91,7 +91,7 @@ def test_a_change_that_does_not_concern_an_object_returns_the_same_object():
     assert repruner(old, new)(stored) is stored
 
 
-def test_a_change_of_anything_but_schemas_and_fields_concerns_nothing():
+def test_changes_outside_schemas_and_fields_reprune_nothing():
     columns = [{"name": "A", "type": "string", "jsonPath": ".spec.a"}]
 
     assert repruner(foos(properties(a=STRING)), foos(properties(a=STRING), additionalPrinterColumns=columns)) is None

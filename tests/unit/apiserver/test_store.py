@@ -36,7 +36,7 @@ def test_every_commit_is_a_new_revision_and_says_so_in_the_object():
     assert second.object()["metadata"]["resourceVersion"] == str(second.revision)
 
 
-def test_a_writer_who_read_something_else_is_stale():
+def test_a_writer_with_an_older_version_conflicts():
     store = Store()
     read = put(store, thing("a"))
     put(store, thing("a", spec=1))

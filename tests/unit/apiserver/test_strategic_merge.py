@@ -46,7 +46,7 @@ def test_items_are_merged_by_their_key_and_the_patch_comes_first() -> None:
     assert containers(patched) == [{**WEB, "image": "web:2"}, {"name": "new"}, LOG]
 
 
-def test_an_item_that_only_the_server_has_stays_before_what_it_preceded() -> None:
+def test_a_server_only_item_keeps_its_place_before_its_successor() -> None:
     patched = strategic_merge_patch(DEPLOYMENT, LIVE, pods(containers=[{"name": "log", "image": "log:2"}]))
     assert names(patched) == ["web", "log"]
 
@@ -125,7 +125,7 @@ def test_a_list_can_be_replaced_by_directive() -> None:
     assert containers(patched) == [{"name": "only"}]
 
 
-def test_directives_that_meet_nothing_are_dropped() -> None:
+def test_directives_without_a_target_are_dropped() -> None:
     patched = strategic_merge_patch(
         DEPLOYMENT, LIVE, pods(initContainers=[{"name": "a"}, {"name": "b", "$patch": "delete"}])
     )
@@ -196,7 +196,7 @@ def test_a_patch_that_changes_nothing_returns_its_target(patch: Any) -> None:
     assert strategic_merge_patch(DEPLOYMENT, LIVE, patch) is LIVE
 
 
-def test_what_a_patch_does_not_touch_is_the_same_object() -> None:
+def test_unpatched_parts_are_the_same_object() -> None:
     patched = strategic_merge_patch(DEPLOYMENT, LIVE, pods(containers=[{"name": "web", "image": "web:2"}]))
     assert patched["metadata"] is LIVE["metadata"]
     assert containers(patched)[1] is LOG

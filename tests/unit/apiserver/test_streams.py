@@ -30,7 +30,7 @@ class Source:
 
 
 @pytest.mark.parametrize("chunks", [(), (b"a", b"b")], ids=["silent", "with chunks"])
-async def test_a_stream_that_is_closed_unread_is_let_go(chunks):
+async def test_a_stream_closed_before_reading_is_released(chunks):
     source = Source(*chunks)
 
     await Stream(source.read()).aclose()
@@ -38,7 +38,7 @@ async def test_a_stream_that_is_closed_unread_is_let_go(chunks):
     assert source.released.is_set()
 
 
-async def test_a_stream_that_is_closed_while_it_is_read_is_let_go():
+async def test_a_stream_closed_while_reading_is_released():
     source = Source(b"a", b"b")
     stream = Stream(source.read())
 
@@ -48,7 +48,7 @@ async def test_a_stream_that_is_closed_while_it_is_read_is_let_go():
     assert source.released.is_set()
 
 
-async def test_a_stream_to_somebody_who_has_gone_is_let_go(monkeypatch):
+async def test_a_stream_to_a_disconnected_client_is_released(monkeypatch):
     source = Source()
 
     class Streaming:

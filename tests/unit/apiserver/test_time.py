@@ -52,7 +52,7 @@ async def test_a_quiet_watch_is_bookmarked_every_minute(server, clock):
     reader.task.cancel()
 
 
-async def test_no_bookmarks_come_unless_asked_for(server, clock):
+async def test_bookmarks_are_sent_only_on_request(server, clock):
     response = await ask(server, "GET", f"{PATH}?watch=1&resourceVersion=0")
     reader = Reader(response.stream)
 

@@ -30,7 +30,7 @@ def test_every_document_is_read_with_where_it_stands(tmp_path):
         "{kind: Node, metadata: {name: a}}",
     ],
 )
-def test_what_is_no_object_is_refused_with_the_files_name(tmp_path, text):
+def test_a_document_that_is_no_object_is_refused_with_the_file_name(tmp_path, text):
     path = written(tmp_path, text)
     with pytest.raises(FileError, match=f"^{path}: an object needs apiVersion, kind and metadata.name"):
         read([path])

@@ -50,7 +50,7 @@ def test_an_action_starts_only_after_all_it_comes_after_have_succeeded(actions, 
 
 
 @given(webs())
-def test_what_can_never_start_says_why(actions):
+def test_unreachable_actions_report_why(actions):
     for each, why in ActionGraph(actions).unreachable():
         assert why.startswith("depends on ")
         assert each.after

@@ -21,7 +21,7 @@ def results(outcome):
     return [each.result for each in outcome.results]
 
 
-async def test_nothing_is_sent_without_the_right_to_write(world):
+async def test_nothing_is_sent_without_the_lease(world):
     await world.node("n1")
     outcome = await world.apply(planned(step("a"), step("b", "a")), may_write=lambda: False)
     assert results(outcome) == [Result.HELD, Result.HELD]
@@ -29,7 +29,7 @@ async def test_nothing_is_sent_without_the_right_to_write(world):
     assert world.line.sent == []
 
 
-async def test_a_lost_lease_stops_at_once_and_what_is_in_flight_finishes(world):
+async def test_a_lost_lease_holds_unsent_actions_and_requests_in_flight_finish(world):
     for number in range(6):
         await world.node(f"n{number}")
     world.line.flow_control = FlowControl(2)
@@ -45,7 +45,7 @@ async def test_a_lost_lease_stops_at_once_and_what_is_in_flight_finishes(world):
     assert world.line.count("PATCH") == 2
 
 
-async def test_a_write_that_waits_for_its_turn_is_not_sent_when_the_lease_is_lost_meanwhile(world):
+async def test_a_queued_write_is_not_sent_after_the_lease_is_lost(world):
     await world.node("n1")
     world.line.turn = asyncio.Event()
     leads = True
@@ -87,7 +87,7 @@ async def test_a_lease_lost_during_the_ownership_check_stops_the_write(world):
     assert [method for method, _, _ in world.line.sent] == ["GET"]
 
 
-async def test_a_lost_answer_is_confirmed_after_the_lease_is_lost_too(world):
+async def test_a_lost_response_is_confirmed_even_after_the_lease_is_lost(world):
     await world.node("n1")
     leads = True
 
@@ -136,7 +136,7 @@ async def test_a_newer_plan_replaces_what_the_older_has_not_sent(world):
     assert world.line.count("PATCH") == 4
 
 
-async def test_of_three_plans_in_a_row_the_middle_one_sends_nothing(world):
+async def test_the_middle_one_of_three_plans_sends_nothing(world):
     await world.node("n1")
     world.line.gate = asyncio.Event()
     running = []

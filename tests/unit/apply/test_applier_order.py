@@ -33,7 +33,7 @@ async def test_an_action_starts_when_all_it_comes_after_are_done(world):
     assert sent(world) == ["a", "b", "c", "d"]
 
 
-async def test_what_comes_after_a_failure_is_skipped_and_says_so(world):
+async def test_dependents_of_a_failed_action_are_skipped_with_a_reason(world):
     await world.node("n1")
     outcome = await world.apply(
         planned(step("lost", node="gone"), step("next", "lost"), step("last", "next"), step("free"))
@@ -48,7 +48,7 @@ async def test_what_comes_after_a_failure_is_skipped_and_says_so(world):
     assert sent(world) == ["lost", "free"]
 
 
-async def test_what_comes_after_something_unknown_or_after_itself_is_skipped(world):
+async def test_actions_after_an_unknown_one_or_themselves_are_skipped(world):
     await world.node("n1")
     outcome = await world.apply(planned(step("a", "nobody"), step("b", "c"), step("c", "b"), step("d", "a"), step("e")))
     assert results(outcome) == {

@@ -36,7 +36,7 @@ async def add_foreign(world, name, key):
 
 
 @pytest.mark.parametrize("lost_answers", [0, 5], ids=["all answers", "some answers lost"])
-async def test_no_foreign_taint_is_lost_and_ours_arrives(world, lost_answers):
+async def test_no_foreign_taint_is_lost_and_ours_is_added(world, lost_answers):
     names = [f"n{number}" for number in range(NODE_COUNT)]
     for name in names:
         await world.node(name)
@@ -82,14 +82,14 @@ def two_steps(node):
     return planned((action("first", object=ref), marked), (action("second", object=ref, after=("first",)), tainted))
 
 
-async def test_a_write_that_follows_another_is_bound_to_what_that_one_made(world):
+async def test_a_following_write_uses_the_version_of_the_previous_one(world):
     outcome = await world.apply(two_steps(await world.node("n1")))
 
     assert [each.result for each in outcome.results] == [Result.DONE, Result.DONE]
     assert OURS in taints_of(await world.client.get(NODES, "n1"))
 
 
-async def test_what_others_wrote_in_between_still_refuses_it(world):
+async def test_a_concurrent_foreign_write_is_still_a_conflict(world):
     plan = two_steps(await world.node("n1"))
     world.line.after["PATCH"] = [lambda: add_foreign(world, "n1", "example.com/foreign")]
 
@@ -99,7 +99,7 @@ async def test_what_others_wrote_in_between_still_refuses_it(world):
     assert OURS not in taints_of(await world.client.get(NODES, "n1"))
 
 
-async def test_what_was_read_in_place_of_an_answer_is_not_what_the_write_made(world):
+async def test_a_version_read_by_a_confirming_get_is_not_used_for_the_next_write(world):
     """Others may have written between our write and our reading."""
     plan = two_steps(await world.node("n1"))
     world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]

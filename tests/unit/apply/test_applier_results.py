@@ -95,7 +95,7 @@ async def test_an_invalid_object_fails_with_the_message_of_the_server(world):
     assert world.line.count("PATCH") == 1
 
 
-async def test_what_rbac_forbids_fails_and_is_no_denial(world):
+async def test_a_request_forbidden_by_rbac_fails_and_is_no_denial(world):
     await world.node("n1")
     world.line.watch_error["PATCH"] = [status(403, "Forbidden", 'nodes "n1" is forbidden: User "x" cannot patch')]
     result = only(await world.apply(planned((action("n1"), patch()))))
@@ -114,7 +114,7 @@ async def test_a_budget_that_refuses_an_eviction_is_quoted_and_is_no_overload(wo
     assert world.line.count("POST") == 1
 
 
-async def test_an_eviction_that_flow_control_turns_away_is_asked_again(world):
+async def test_an_eviction_rejected_by_flow_control_is_retried(world):
     await world.node("n1")
     await world.pod("p")
     world.line.watch_error["POST"] = [status(429, "TooManyRequests", retry_after=1)]

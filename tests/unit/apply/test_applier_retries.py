@@ -24,7 +24,7 @@ def only(outcome):
 
 
 @pytest.mark.parametrize("trouble", [status(429, retry_after=1), status(500), status(503), NOT_CONNECTED, NEVER_SENT])
-async def test_what_is_turned_away_is_sent_again(world, trouble):
+async def test_rejected_requests_are_retried(world, trouble):
     await world.node("n1")
     world.line.watch_error["PATCH"] = [trouble, trouble]
     result = only(await world.apply(planned((action("n1"), patch()))))
@@ -166,7 +166,7 @@ async def test_an_eviction_without_an_answer_is_confirmed_by_the_pod(world):
     assert world.line.count("POST") == 1
 
 
-async def test_a_json_patch_that_may_not_be_repeated_stays_unknown(world):
+async def test_a_json_patch_that_is_not_idempotent_stays_unknown(world):
     await world.node("n1", spec={"taints": [{"key": "a", "effect": "NoSchedule"}]})
     operations = [{"op": "add", "path": "/spec/taints/-", "value": {"key": "b", "effect": "NoSchedule"}}]
     world.line.watch_error["PATCH"] = [LOST]

@@ -42,7 +42,7 @@ async def test_an_object_that_exists_otherwise_is_a_conflict(world):
     assert "already exists" in result.message
 
 
-async def test_applied_fields_are_ours_and_the_rest_stays(world):
+async def test_applied_fields_become_ours_and_others_stay(world):
     await world.config("c", theirs="2")
     write = Write(body={"data": {"a": "1"}})
     result = only(await world.apply(planned((action("a", Verb.APPLY, config_ref("c")), write))))
@@ -51,7 +51,7 @@ async def test_applied_fields_are_ours_and_the_rest_stays(world):
     assert [each["operation"] for each in result.answer["metadata"]["managedFields"]] == ["Apply", "Update"]
 
 
-async def test_an_apply_that_is_not_forced_leaves_to_others_what_is_theirs(world):
+async def test_an_apply_without_force_keeps_foreign_fields(world):
     mine = world.client.managed_by("they")
     await mine.apply(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "default"}, "data": {"a": "2"}})
     write = Write(body={"data": {"a": "1"}}, force=False)
@@ -64,13 +64,13 @@ def first(**data):
     return planned((action("a", Verb.APPLY, config_ref("c")), Write(body={"data": data}, is_first=True)))
 
 
-async def test_a_first_apply_makes_what_is_not_there(world):
+async def test_a_first_apply_creates_a_missing_object(world):
     result = only(await world.apply(first(a="1")))
     assert result.result is Result.DONE
     assert result.answer["data"] == {"a": "1"}
 
 
-async def test_a_first_apply_leaves_alone_what_somebody_else_made(world):
+async def test_a_first_apply_keeps_a_foreign_object(world):
     made = await world.config("c", theirs="2")
     result = only(await world.apply(first(a="1")))
     assert result.result is Result.FAILED
@@ -78,14 +78,14 @@ async def test_a_first_apply_leaves_alone_what_somebody_else_made(world):
     assert await world.client.get(CONFIG_MAPS, "c", "default") == made
 
 
-async def test_a_first_apply_goes_on_with_what_we_made_before(world):
+async def test_a_first_apply_continues_with_our_own_object(world):
     await world.apply(first(a="1", b="1"))
     result = only(await world.apply(first(a="2")))
     assert result.result is Result.DONE
     assert result.answer["data"] == {"a": "2"}
 
 
-async def test_a_first_apply_asks_again_when_nobody_says_what_is_there(world):
+async def test_a_first_apply_is_retried_while_the_existing_object_is_unreadable(world):
     await world.config("c", theirs="2")
     world.line.watch_error["GET"] = [status(503, "ServiceUnavailable"), NoAnswer(after_sending=False)]
     result = only(await world.apply(first(a="1")))
@@ -150,7 +150,7 @@ async def test_a_terminating_namespace_is_passed_to_the_cache_as_written(world):
     assert world.written[0]["metadata"]["deletionTimestamp"]
 
 
-async def test_what_is_gone_already_needs_no_deletion(world):
+async def test_a_missing_object_needs_no_deletion(world):
     result = only(await world.apply(planned((action("a", Verb.DELETE, config_ref("c")), Write()))))
     assert (result.result, result.message) == (Result.DONE, "already deleted")
 
@@ -171,7 +171,7 @@ async def test_a_pod_that_is_gone_needs_no_eviction(world):
     assert result.result is Result.DONE
 
 
-async def test_a_dry_run_asks_the_server_and_changes_nothing(world):
+async def test_a_dry_run_is_sent_to_the_server_and_changes_nothing(world):
     await world.node("n1")
     create = action("c", Verb.CREATE, config_ref("c")), Write(body={"data": {"a": "1"}})
     outcome = await world.apply(planned((action("n1"), patch()), create), dry_run=True, may_write=lambda: False)

@@ -13,7 +13,7 @@ from ...builders.plans import action, node_ref, planned
 from .worlds import lookup, patch
 
 
-async def test_actions_statuses_and_events_take_turns(world):
+async def test_actions_statuses_and_events_share_the_bound_fairly(world):
     await world.node("n1")
     client = Client(world.line)
     recorder = Recorder(client, "tests", instance="pod-1", clock=world.clock, random=Random(1))

@@ -49,7 +49,7 @@ async def events(world, namespace="default"):
     return (await world.client.list(EVENTS, namespace)).items
 
 
-async def test_an_event_says_what_happened_to_what_and_who_says_so(world):
+async def test_an_event_names_object_reason_and_reporter(world):
     recorder = recorder_of(world)
     async with running(recorder):
         recorder.record(Told(node_ref("n1", uid="u-1"), "Warning"))
@@ -93,7 +93,7 @@ async def test_after_ten_minutes_of_silence_it_is_a_new_event(world):
 @pytest.mark.parametrize(
     "other", [Told(node_ref("n2")), Told(type="Warning"), Told(reason="Released"), Told(message="took it")]
 )
-async def test_events_that_differ_in_anything_are_told_apart(world, other):
+async def test_events_that_differ_are_not_merged(world, other):
     recorder = recorder_of(world)
     async with running(recorder):
         recorder.record(Told())
@@ -134,7 +134,7 @@ async def test_a_server_error_is_retried(world):
     assert recorder.lost == 0
 
 
-async def test_what_the_server_will_not_take_is_lost_and_the_next_is_recorded(world):
+async def test_an_event_refused_by_the_server_is_dropped_and_the_next_is_recorded(world):
     recorder = recorder_of(world)
     world.line.watch_error["POST"] = [status(403, "Forbidden", "no")]
     async with running(recorder):
@@ -183,7 +183,7 @@ async def test_the_series_remembered_are_bounded(world, monkeypatch):
     assert sorted(each["note"] for each in await events(world)) == ["a", "b", "c"]
 
 
-async def test_a_long_message_is_cut_to_what_the_server_takes(world):
+async def test_a_long_message_is_cut_to_the_limit_of_the_server(world):
     recorder = recorder_of(world)
     recorder.record(Told(config_ref("c" * 250), message="ä" * 1000))
     await recorder.drain()
@@ -198,7 +198,7 @@ SHORT = Event(REF, "Warning", "Short", "two are missing", is_standing=True)
 SHORTER = Event(REF, "Warning", "Short", "three are missing", is_standing=True)
 
 
-def test_a_standing_event_is_recorded_once_however_often_it_is_reported():
+def test_a_standing_event_is_recorded_once():
     standing = StandingEvents()
     assert standing.new("a", [SHORT]) == [SHORT]
     assert standing.new("a", [SHORT]) == []

@@ -21,7 +21,7 @@ def test_pauses_grow_and_end():
     assert 1.5 <= third <= 3
 
 
-def test_what_the_server_asks_for_is_the_least():
+def test_retry_after_is_the_minimum():
     assert all(pause >= 2 for pause in pauses(RetryPolicy(), asked=2))
 
 

@@ -70,7 +70,7 @@ async def write(world, one, shown=None, may_write=lambda: True):
     return result
 
 
-async def test_a_status_that_waits_for_its_turn_is_not_sent_when_the_lease_is_lost_meanwhile(world):
+async def test_a_queued_status_is_not_sent_after_the_lease_is_lost(world):
     made = await world.node("n1")
     world.line.turn = asyncio.Event()
     leads = True
@@ -189,7 +189,7 @@ async def test_endless_conflicts_end(world):
     assert (result.result, result.message, result.requests) == (Result.CONFLICT, "moved on", 4)
 
 
-async def test_a_status_whose_answer_was_lost_is_not_written_twice(world):
+async def test_a_status_whose_response_was_lost_is_not_written_twice(world):
     made = await world.node("n1")
     world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
     # The server makes capacity allocatable where nothing else is said.
@@ -221,7 +221,7 @@ async def test_the_real_servers_way_to_refuse_a_uid_is_understood(world):
     assert (await write(world, one, made)).result is Result.DONE
 
 
-async def test_who_may_not_write_writes_no_status(world):
+async def test_no_status_is_written_without_the_lease(world):
     made = await world.node("n1")
     result = await write(world, wanted(), made, may_write=lambda: False)
     assert (result.result, result.requests) == (Result.HELD, 0)
@@ -269,7 +269,7 @@ async def test_a_kind_without_the_subresource_is_written_through_the_object(worl
     assert [(method, path) for method, path, _ in world.line.sent] == [("PATCH", "/apis/example.com/v1/leaves/a")]
 
 
-async def test_an_object_that_is_gone_is_not_taken_for_one_without_the_subresource(world):
+async def test_a_deleted_object_is_not_mistaken_for_one_without_the_subresource(world):
     statuses = writer(world)
     await statuses.write([wanted()], lambda _ref: None, may_write=lambda: True)
     await world.node("n1")

@@ -100,7 +100,7 @@ def test_tar_lists_the_manifest_first(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_failure_leaves_the_old_file_and_nothing_else(path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(path: Path) -> None:
     write(path, [node("old")])
     with pytest.raises(TypeError):
         write(path, [node("new", unencodable=object())])
@@ -166,7 +166,7 @@ def edit_manifest(**values: object) -> Callable[[dict[str, bytes]], None]:
     return change
 
 
-def test_a_newer_version_says_what_to_do(path: Path) -> None:
+def test_a_newer_version_is_refused_with_the_remedy(path: Path) -> None:
     repacked(path, edit_manifest(formatVersion=2, clusters="of another shape"))
     assert "format version 2 is newer than 1; read it with a newer nodeyard" in refusal(path)
 

@@ -46,7 +46,7 @@ def test_another_field_or_reason_is_another_group():
     assert len(fold([action("a"), action("b", paths=("spec.b",)), action("c", reason="Updated")])) == 3
 
 
-def test_what_disrupts_comes_first():
+def test_disruptive_actions_come_first():
     groups = fold([action("a"), action("b", disruption=Disruption.EVICTS), action("c")])
     assert [(group.disruption, group.nodes) for group in groups] == [("evicts", 1), ("none", 0)]
 
@@ -64,7 +64,7 @@ def test_a_group_keeps_its_id_while_its_actions_are_equal():
     assert [each.object.name for each in members_of([action("n2")])[after.id]] == ["n2"]
 
 
-def test_what_a_change_causes_is_apart():
+def test_consequences_of_a_change_are_listed_separately():
     known, new = action("n1"), action("n2")
     groups = fold([known, new], {identity(new)})
     assert [(group.is_new, group.samples[0].name) for group in groups] == [(False, "n1"), (True, "n2")]

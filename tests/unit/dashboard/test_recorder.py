@@ -98,7 +98,7 @@ def test_a_write_is_read_with_its_diff_and_reason(recorder, clock):
     assert lane(recorder)[0]["errors"] == 1
 
 
-def test_what_was_held_back_is_no_write(recorder):
+def test_a_held_action_is_not_recorded_as_a_write(recorder):
     recorder.record(applied(action(), result=Result.HELD))
     recorder.record(applied(action(), result=Result.SKIPPED))
     assert writes(recorder)[0] == 0
@@ -143,7 +143,7 @@ def test_an_annotation_that_is_no_list_of_approvals_is_ignored(recorder):
     assert lane(recorder) == []
 
 
-def test_leaders_and_restarts_are_told_apart(recorder):
+def test_leader_changes_and_restarts_are_distinguished(recorder):
     for holder in ("pod-a_1", "pod-a_1", "pod-a_2", "pod-b_3", "", "pod-b_4"):
         recorder.observe_holder("spares", holder)
     marks = [(mark["type"], mark["message"]) for mark in lane(recorder)[0]["marks"]]
@@ -196,7 +196,7 @@ def test_a_long_span_has_larger_steps_and_the_same_sums(recorder, clock):
     assert len(short["lanes"]["spares"]) == 61
 
 
-def test_what_is_older_than_a_day_is_forgotten(recorder, clock):
+def test_entries_older_than_a_day_are_dropped(recorder, clock):
     recorder.record(applied(action("old")))
     recorder.record(ended())
     clock.later(recording.SECONDS + 120)
@@ -216,7 +216,7 @@ def test_writes_are_read_in_pages_of_a_span(recorder, clock):
     assert (total, len(rest), rest[-1]["object"]["name"]) == (91, 41, "n10")
 
 
-def test_a_viewer_reads_only_what_may_be_seen(recorder):
+def test_a_viewer_reads_only_entries_that_its_rights_allow(recorder):
     assert list(recorder.read(T, T, frozenset({"pools"}))["lanes"]) == ["pools"]
 
 

@@ -49,7 +49,7 @@ def message(body):
     return json.loads(body)["error"]["message"]
 
 
-async def test_nothing_is_told_to_a_stranger():
+async def test_an_unauthenticated_user_gets_no_data():
     async with bare_server(ROUTES) as (page, _):
         for path in ("snapshot", "stream", "echo"):
             status, _, body = await page.request("GET", f"/api/v1/{path}")
@@ -184,7 +184,7 @@ async def test_every_answer_carries_the_policy():
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
 
 
-async def test_an_error_of_ours_is_logged_and_not_told():
+async def test_an_internal_error_is_logged_and_not_shown():
     async with signed_in(ROUTES) as (page, _):
         status, _, body = await page.request("GET", "/api/v1/fail")
         assert status == 500

@@ -83,7 +83,7 @@ def test_candidates_are_bounded_and_counted():
     assert "n8" in Page(render_page(why, most=None)).texts
 
 
-def test_commands_stand_apart_to_be_copied():
+def test_commands_are_separate_for_copying():
     change = Change(message="Add a spare", command="kubectl label node n1 a=b")
     text = render_page(answer(would_change=(change,)))
     assert "<pre><code>kubectl label node n1 a=b</code></pre>" in text

@@ -59,7 +59,7 @@ async def test_bars_are_followed_until_they_are_complete(screen):
     assert "4/4" in printed(screen)
 
 
-async def test_what_is_left_is_named_when_it_takes_too_long(screen):
+async def test_pending_work_is_named_on_timeout(screen):
     with pytest.raises(Failure, match="pods evicted: 1 of 4"):
         await screen.follow(readings(Bar("pods evicted", 1, 4)), 0.0)
 

@@ -38,7 +38,7 @@ def test_a_new_generation_leaves_the_time():
     assert (changed.observed_generation, changed.last_transition_time) == (3, THEN)
 
 
-def test_setting_what_is_there_gives_back_the_same_tuple():
+def test_setting_an_equal_condition_returns_the_same_tuple():
     assert with_condition(BOTH, ready(reason="Fine", message="all is"), NOW) is BOTH
 
 
@@ -63,7 +63,7 @@ def test_conditions_are_found_and_asked():
     assert (is_true(BOTH, "Ready"), is_true(BOTH, "Other"), is_true(BOTH, "Missing")) == (True, False, False)
 
 
-def test_what_was_true_of_an_older_spec_is_not_true_of_this_one():
+def test_a_condition_of_an_older_generation_is_unknown():
     assert is_true(BOTH, "Ready", generation=2)
     assert not is_true(BOTH, "Ready", generation=3)
 

@@ -22,7 +22,7 @@ def levels(value):
 
 
 @given(JSON, st.booleans())
-def test_what_is_not_deep_stays_as_it_is(value, is_ascii):
+def test_shallow_values_are_unchanged(value, is_ascii):
     raw = json.dumps(value, ensure_ascii=is_ascii).encode()
     assert shallow(raw) == raw
     assert not is_cut(raw)
@@ -56,7 +56,7 @@ def test_two_deep_values_are_both_cut_out():
 
 
 @pytest.mark.parametrize("torn", [b'{"a', b'{"a":[', b"]]]", b'"\\'])
-def test_what_is_no_json_is_left_to_the_decoder(torn):
+def test_invalid_json_is_left_to_the_decoder(torn):
     assert shallow(torn) == torn
 
 

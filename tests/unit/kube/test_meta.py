@@ -16,14 +16,14 @@ OWNED = {
 }
 
 
-def test_what_is_there_is_read() -> None:
+def test_existing_fields_are_read() -> None:
     assert (meta.name(OWNED), meta.namespace(OWNED), meta.uid(OWNED)) == ("p", "d", "u")
     assert (meta.generation(OWNED), meta.resource_version(OWNED)) == (3, "7")
     assert meta.labels(OWNED) == {"a": "b"}
     assert meta.is_deleting(OWNED)
 
 
-def test_what_is_not_there_is_empty() -> None:
+def test_missing_fields_are_empty() -> None:
     for obj in ({}, {"metadata": None}, {"metadata": {"labels": None}}):
         assert (meta.name(obj), meta.namespace(obj), meta.uid(obj), meta.generation(obj)) == ("", "", "", 0)
         assert not meta.labels(obj)

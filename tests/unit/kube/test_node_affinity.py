@@ -75,7 +75,7 @@ def test_the_node_selector_holds_beside_every_term():
     assert not matches(required, node_selector={"zone": "b"})
 
 
-def test_no_required_affinity_asks_for_nothing_but_an_empty_list_of_terms_matches_nothing():
+def test_no_required_affinity_matches_every_node_but_an_empty_list_of_terms_matches_none():
     assert matches(None)
     assert not matches(None, node_selector={"zone": "b"})
     assert not matches(selector())
@@ -118,7 +118,7 @@ def test_a_field_that_nodes_do_not_have_reads_as_empty():
     assert not matches(selector(term(fields=[expression("spec.podCIDR", "NotIn", "")])))
 
 
-def test_what_is_parsed_keeps_the_order_of_the_terms():
+def test_the_order_of_terms_is_kept():
     parsed = parse_terms(selector([expression("b", "Exists")], [], named("In", "n1"), [expression("a", "Exists")]))
     assert [[str(one) for one in (*each.labels, *each.fields)] for each in parsed] == [
         ["b"],

@@ -25,7 +25,7 @@ def errors(required):
     ],
     ids=str,
 )
-def test_what_the_api_server_takes(good):
+def test_terms_accepted_by_the_api_server_have_no_errors(good):
     assert errors(good) == []
 
 
@@ -81,7 +81,7 @@ def test_there_has_to_be_a_term():
     ]
 
 
-def test_a_bound_that_is_no_number_is_told_apart():
+def test_a_bound_that_is_no_number_is_a_separate_error():
     broken = selector(
         [], [expression("zone", "Exists"), expression("cores", "Gt", "many")], [expression("a", "Lt", "07")]
     )

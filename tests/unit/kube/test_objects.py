@@ -47,7 +47,7 @@ def test_a_node_keeps_what_is_decided_by_and_drops_the_rest():
     assert (node.status.capacity, node.status.allocatable) == ({"cpu": "4"}, {})
 
 
-def test_every_null_of_a_go_zero_becomes_empty():
+def test_every_null_of_a_go_zero_value_becomes_empty():
     metadata = dict.fromkeys(
         ("creationTimestamp", "deletionTimestamp", "labels", "annotations", "ownerReferences", "finalizers")
     )
@@ -79,7 +79,7 @@ def test_any_kind_decodes_from_almost_nothing(type):
     assert decode(type, metadata={"name": "x"}) == type(metadata=ObjectMeta(name="x"))
 
 
-def test_a_pod_says_where_it_is_what_it_tolerates_and_who_made_it():
+def test_a_pod_has_its_node_tolerations_and_owners():
     pod = decode(
         Pod,
         metadata={"ownerReferences": [{"kind": "DaemonSet", "name": "d", "uid": "u", "controller": True}]},

@@ -60,7 +60,7 @@ def test_removed_members_are_gone() -> None:
     ],
     ids=lambda operation: f"{operation['op']} {operation['path']}",
 )
-def test_what_changes_nothing_returns_the_target(operation: dict[str, Any]) -> None:
+def test_a_patch_without_changes_returns_the_target(operation: dict[str, Any]) -> None:
     assert json_patch(DOCUMENT, [operation]) is DOCUMENT
 
 
@@ -118,7 +118,7 @@ def test_an_operation_that_does_not_apply_refuses_the_patch(operation: Any) -> N
         ([{"op": "add", "from": {}}], "cannot unmarshal object into Go struct field jsonPatchOp.from of type string"),
     ],
 )
-def test_what_is_no_patch_is_a_bad_request(operations: Any, message: str) -> None:
+def test_an_invalid_patch_is_a_bad_request(operations: Any, message: str) -> None:
     with pytest.raises(PatchError) as caught:
         json_patch(DOCUMENT, operations)
     assert (caught.value.code, str(caught.value)) == (400, f"error decoding patch: json: {message}")
@@ -140,7 +140,7 @@ def test_there_is_a_limit_to_the_number_of_operations() -> None:
     )
 
 
-def test_what_operations_do_not_touch_is_the_same_object() -> None:
+def test_untouched_parts_are_the_same_object() -> None:
     patched = json_patch(DOCUMENT, [op("add", "/a/c", value=2)])
     assert patched["list"] is DOCUMENT["list"]
     assert DOCUMENT["a"] == {"b": 1}

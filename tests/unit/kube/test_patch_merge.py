@@ -35,7 +35,7 @@ def test_lists_are_replaced_as_a_whole() -> None:
     assert merge_patch(NODE, {"spec": {"taints": [{"key": "web"}]}})["spec"]["taints"] == [{"key": "web"}]
 
 
-def test_what_a_patch_does_not_touch_is_the_same_object() -> None:
+def test_untouched_parts_are_the_same_object() -> None:
     patched = merge_patch(NODE, {"metadata": {"labels": {"rack": "r1"}}})
     assert patched["spec"] is NODE["spec"]
     assert patched["status"] is NODE["status"]

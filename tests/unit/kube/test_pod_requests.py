@@ -135,13 +135,13 @@ def test_a_resize_of_a_sidecar_counts_and_one_of_an_init_container_does_not() ->
 OWN = {"containers": [cpu("1")], "resources": {"requests": {"cpu": "4"}}}
 
 
-def test_a_resize_of_the_pod_itself_counts_at_the_most_it_may_come_to() -> None:
+def test_an_in_place_resize_counts_with_its_maximum() -> None:
     status = {"resources": {"requests": {"cpu": "6"}}, "allocatedResources": {"cpu": "5"}}
     assert of_pod(requesting(OWN, status))["cpu"] == 6 * NANO
     assert of_pod(requesting(OWN, {"allocatedResources": {"cpu": "9"}}))["cpu"] == 4 * NANO
 
 
-def test_a_resize_of_the_pod_itself_that_can_never_be_granted_asks_for_nothing() -> None:
+def test_an_infeasible_resize_adds_nothing() -> None:
     status = infeasible(resources={"requests": {"cpu": "2"}}, allocatedResources={"cpu": "1"})
     assert of_pod(requesting(OWN, status))["cpu"] == 2 * NANO
 
@@ -171,11 +171,11 @@ def test_parts_of_a_step_are_rounded_up_once_for_the_whole_pod() -> None:
 @pytest.mark.parametrize(
     "spec", [{}, {"containers": None, "initContainers": None}, {"containers": [{"name": "c", "resources": None}]}]
 )
-def test_a_pod_that_says_nothing_requests_nothing(spec: dict[str, Any]) -> None:
+def test_a_pod_without_requests_requests_nothing(spec: dict[str, Any]) -> None:
     assert of_pod(requesting(spec)) == {}
 
 
-def test_what_is_no_quantity_is_named() -> None:
+def test_an_invalid_quantity_is_named() -> None:
     with pytest.raises(QuantityError, match="memory: '1Gib': quantities must match"):
         of_pod(requesting({"containers": [container("c", {"cpu": "1", "memory": "1Gib"})]}))
 

@@ -75,7 +75,7 @@ def test_whole_units_and_thousandths_round_away_from_zero() -> None:
 
 
 @given(st.integers(min_value=-(10**27), max_value=10**27), st.sampled_from(Notation))
-def test_what_is_written_is_read_back_as_the_same_amount(nano: int, notation: Notation) -> None:
+def test_a_formatted_quantity_is_parsed_back_to_the_same_amount(nano: int, notation: Notation) -> None:
     assert parse(str(Quantity(nano, notation))).nano == nano
 
 

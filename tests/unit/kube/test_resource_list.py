@@ -17,7 +17,7 @@ def test_amounts_are_exact_billionths() -> None:
     assert parse_amounts({}) == parse_amounts(None) == {}
 
 
-def test_what_is_no_quantity_is_named_with_its_resource() -> None:
+def test_an_invalid_quantity_is_named_with_its_resource() -> None:
     with pytest.raises(QuantityError, match="a/b: 'many': quantities must match"):
         parse_amounts({"cpu": "1", "a/b": "many"})
 

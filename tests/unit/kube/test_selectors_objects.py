@@ -61,7 +61,7 @@ def test_a_plain_map_selects_by_equality():
         ),
     ],
 )
-def test_an_expression_that_makes_no_sense_is_refused(broken, message):
+def test_an_invalid_expression_is_refused(broken, message):
     with pytest.raises(SelectorError) as refused:
         from_object({"matchExpressions": [broken]})
     assert str(refused.value) == message

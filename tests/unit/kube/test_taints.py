@@ -35,7 +35,7 @@ def test_numeric_operators_compare_the_taints_value_with_the_tolerations(
     assert taints.tolerates({"key": "level", "operator": operator, "value": bound}, taint) is tolerated
 
 
-def test_a_prefer_taint_keeps_no_pod_away_unless_asked_about() -> None:
+def test_a_prefer_taint_repels_no_pod_by_default() -> None:
     soft = {"key": "spot", "effect": "PreferNoSchedule"}
     assert taints.is_tolerated([soft], [])
     assert not taints.is_tolerated([soft], [], taints.EFFECTS)

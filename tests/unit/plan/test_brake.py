@@ -33,7 +33,7 @@ def test_a_limit_is_read_as_it_is_written(text, limit):
 
 
 @pytest.mark.parametrize("text", ["", "x", "25,10", "10%", "-1,5%", "25,101%", "25,10%,3"])
-def test_what_is_no_limit_is_refused_with_the_form_it_should_have(text):
+def test_an_invalid_limit_is_refused_with_the_expected_form(text):
     with pytest.raises(ValueError, match=r"is not N or N,P%"):
         parse_limit(text)
 
@@ -46,7 +46,7 @@ def test_both_bounds_have_to_be_exceeded(disturbed, managed, exceeded):
     assert Limit().is_exceeded(disturbed, managed) is exceeded
 
 
-def test_what_always_asks_is_held_below_the_limit_and_alone():
+def test_an_action_that_always_asks_is_held_alone_below_the_limit():
     doubtful = msgspec.structs.replace(disruptive("n9"), always_asks=True, approval_group="leaf/x")
 
     now, held = brake(plan(HARMLESS, *THREE, doubtful), Limit(nodes=30), managed=4)
@@ -81,7 +81,7 @@ def test_above_the_limit_the_harmless_part_runs_and_the_rest_is_held():
     assert now.blocked[1].facts == NeedsApproval(id=held.id, nodes=3, managed=10, limit="2 nodes and 10%")
 
 
-def test_what_comes_after_a_held_action_is_held_too():
+def test_dependents_of_a_held_action_are_held():
     last = action("last", after=("then",))
     then = action("then", after=("release-n0", "label"))
     now, held = brake(plan(HARMLESS, *THREE, then, last), SMALL, managed=10)
@@ -128,7 +128,7 @@ def test_an_object_with_several_held_actions_is_blocked_once():
     assert [each.object.name for each in now.blocked] == ["n0", "n1", "n2"]
 
 
-def test_what_is_granted_is_not_counted_nor_held_again():
+def test_approved_actions_are_not_counted_or_held_again():
     granted = [disruptive(f"g{number}", already_approved=True) for number in range(5)]
     assert brake(plan(*granted), SMALL, managed=5).held is None
     now, held = brake(plan(*granted, *THREE), SMALL, managed=8)
@@ -186,7 +186,7 @@ def test_a_group_of_many_plans_does_not_hold_other_actions_of_the_plan():
 
 
 @pytest.mark.parametrize(("of", "is_held"), [(0, True), (30, False), (29, True)])
-def test_what_several_plans_have_a_part_in_is_a_share_of_the_nodes_that_it_names(of, is_held):
+def test_a_shared_group_is_counted_against_the_nodes_it_names(of, is_held):
     shared = disruptive("n1", approval_group="roll 7", group_nodes=3, group_managed=of)
     _, held = brake(plan(shared), SMALL, managed=1)
     assert (held is not None) is is_held
@@ -198,7 +198,7 @@ def test_a_refusal_names_the_nodes_that_the_share_is_of():
     assert (refused.facts.nodes, refused.facts.managed) == (3, 20)
 
 
-def test_what_is_no_node_is_counted_by_its_kind():
+def test_other_objects_are_counted_by_kind():
     namespace = ObjectRef(api_version="v1", kind="Namespace", name="tenant-acme")
     deletion = msgspec.structs.replace(disruptive("n1"), id="gone", object=namespace)
 

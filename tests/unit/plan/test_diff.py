@@ -43,7 +43,7 @@ def test_taints_are_known_by_key_and_effect():
     ]
 
 
-def test_a_taint_that_goes_shows_what_its_path_does_not_say():
+def test_a_removed_taint_shows_its_value_and_effect():
     assert lines(diff(node(taints=[SPARE]), node())) == [
         ("spec.taints[node.cybozu.io/spare:NoSchedule]", {"value": "true"}, None)
     ]
@@ -58,7 +58,7 @@ def test_conditions_are_known_by_type():
     ]
 
 
-def test_finalizers_come_and_go_by_name():
+def test_finalizers_are_added_and_removed_by_name():
     old, new = ({"metadata": {"finalizers": names}} for names in (["a/x"], ["b/y"]))
     assert lines(diff(old, new)) == [
         ("metadata.finalizers[a/x]", "a/x", None),
@@ -106,7 +106,7 @@ def test_false_and_zero_are_not_the_same():
     assert lines(diff({"a": False}, {"a": 0})) == [("a", False, 0)]
 
 
-def test_what_only_the_server_writes_is_left_out():
+def test_fields_set_by_the_server_are_omitted():
     old = {"metadata": {"resourceVersion": "1", "managedFields": [], "uid": "a", "generation": 1}}
     assert diff(old, {"metadata": {"resourceVersion": "2", "generation": 2}}) == ()
 
@@ -134,5 +134,5 @@ def test_an_apply_shows_only_the_fields_it_sets():
     assert lines(diff_applied(None, {"data": {"a": "1"}})) == [("data[a]", None, "1")]
 
 
-def test_an_apply_of_what_is_there_changes_nothing():
+def test_an_apply_of_existing_fields_changes_nothing():
     assert diff_applied(node({"a": "1"}, [SPARE, DEDICATED]), node({"a": "1"}, [DEDICATED])) == ()

@@ -26,7 +26,7 @@ def test_without_a_fault_the_rule_is_the_answer():
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
-def test_a_condition_that_is_not_met_takes_the_place_of_a_rule_that_says_fine(status):
+def test_a_failed_condition_replaces_a_rule_that_says_fine(status):
     told = answer(conditions=[condition("Ready", status)])
     assert told.reasons == ("Broken",)
     text = render_answers([told])
@@ -34,7 +34,7 @@ def test_a_condition_that_is_not_met_takes_the_place_of_a_rule_that_says_fine(st
     assert "Reconciled" not in text
 
 
-def test_a_rule_about_something_else_is_shown_beside_the_condition():
+def test_an_unrelated_rule_is_shown_with_the_condition():
     assert answer("ChosenByNode", conditions=[condition("Ready", "False")]).reasons == ("Broken", "ChosenByNode")
 
 
@@ -67,7 +67,7 @@ def test_an_empty_message_is_no_empty_answer():
     )
 
 
-def test_a_sentence_of_somebody_else_goes_on_without_its_full_stop():
+def test_a_foreign_sentence_is_continued_without_its_full_stop():
     text = render_answers([answer(conditions=[condition("Ready", "Unknown", message="Kubelet never posted.")])])
     assert "Kubelet never posted; Ready is Unknown" in text
 

@@ -40,16 +40,16 @@ def test_an_id_is_short_and_plain():
     ],
     ids=lambda changes: next(iter(changes)),
 )
-def test_what_is_done_counts(changes):
+def test_actions_count_for_the_id(changes):
     assert compute_id(other(**changes)) != compute_id(plan(BASE))
 
 
 @pytest.mark.parametrize("changes", [{"facts": {"zone": "z1"}}, {"reason": "Another"}, {"id": "other"}])
-def test_what_merely_describes_does_not_count(changes):
+def test_descriptive_fields_do_not_count_for_the_id(changes):
     assert compute_id(other(**changes)) == compute_id(plan(BASE))
 
 
-def test_neither_refusals_nor_decisions_nor_the_next_plan_count():
+def test_refusals_decisions_and_wake_at_do_not_count_for_the_id():
     told = plan(
         BASE,
         blocked=(blocked("b"),),
@@ -65,16 +65,16 @@ def test_the_order_in_which_actions_are_listed_does_not_count():
     assert compute_id(plan(one, two)) == compute_id(plan(two, one))
 
 
-def test_what_comes_after_what_counts():
+def test_the_order_of_counted_actions_counts():
     one, two = action("one"), action("two")
     assert compute_id(plan(one, two)) != compute_id(plan(one, msgspec.structs.replace(two, after=("one",))))
 
 
-def test_what_the_plan_does_not_hold_is_no_part_of_its_order():
+def test_order_after_actions_outside_the_plan_does_not_count():
     assert compute_id(other(after=("done before",))) == compute_id(plan(BASE))
 
 
-def test_a_moment_that_is_written_down_does_not_make_another_plan():
+def test_a_written_timestamp_does_not_change_the_plan_id():
     first, second = (
         other(diff=(change("metadata.annotations[since]", None, f'{{"since":"2026-01-01T00:00:{second}Z"}}'),))
         for second in ("07", "08")

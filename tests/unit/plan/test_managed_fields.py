@@ -11,12 +11,12 @@ def obj(*entries, **content):
     return {"metadata": {"name": "x", "managedFields": list(entries)}, **content}
 
 
-def test_an_apply_that_says_what_is_there_changes_nothing():
+def test_an_apply_of_existing_fields_changes_nothing():
     live = obj(entry("us", {"f:spec": {"f:a": {}}}), spec={"a": 1, "b": 2})
     assert preview_apply(live, {"spec": {"a": 1}}, "us") is live
 
 
-def test_a_field_we_own_and_no_longer_say_goes():
+def test_a_field_that_we_own_and_drop_is_removed():
     live = obj(entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}), spec={"a": 1, "b": 2, "c": 3})
     assert preview_apply(live, {"spec": {"a": 1}}, "us")["spec"] == {"a": 1, "c": 3}
 
@@ -35,14 +35,14 @@ def test_a_field_that_is_kept_is_not_worth_an_apply():
     assert preview_apply(live, {"spec": {"a": 1}}, "us", [("spec", "replicas")]) is live
 
 
-def test_a_label_we_drop_goes_and_those_of_others_stay():
+def test_a_dropped_label_is_removed_and_foreign_ones_stay():
     live = obj(entry("us", {"f:metadata": {"f:labels": {".": {}, "f:a": {}, "f:b": {}}}}))
     live["metadata"]["labels"] = {"a": "1", "b": "2", "theirs": "3"}
     after = preview_apply(live, {"metadata": {"labels": {"a": "1"}}}, "us")
     assert after["metadata"]["labels"] == {"a": "1", "theirs": "3"}
 
 
-def test_a_map_of_which_nothing_is_left_goes_whole():
+def test_an_emptied_map_is_removed():
     live = obj(entry("us", {"f:spec": {"f:deletion": {".": {}, "f:seconds": {}}, "f:a": {}}}), spec={"a": 1})
     live["spec"]["deletion"] = {"seconds": 3}
     assert preview_apply(live, {"spec": {"a": 1}}, "us")["spec"] == {"a": 1}
@@ -56,13 +56,13 @@ def test_named_items_and_set_members_go_one_by_one():
     assert preview_apply(live, {"spec": {}}, "us")["spec"] == {"taints": [{"key": "b"}], "sets": ["y"]}
 
 
-def test_what_we_say_of_an_item_keeps_it():
+def test_an_applied_field_of_an_item_keeps_the_item():
     fields = {"f:spec": {"f:args": {'k:{"name":"v"}': {"f:name": {}, "f:value": {}}}}}
     live = obj(entry("us", fields), spec={"args": [{"name": "v", "value": "1"}]})
     assert preview_apply(live, {"spec": {"args": [{"name": "v", "value": "1"}]}}, "us") is live
 
 
-def test_an_object_that_we_never_applied_loses_nothing():
+def test_an_object_never_applied_by_us_loses_nothing():
     live = obj(entry("us", {"f:spec": {"f:a": {}}}, operation="Update"), spec={"a": 1})
     assert preview_apply(live, {"spec": {}}, "us") is live
 
@@ -86,7 +86,7 @@ def test_an_item_of_which_we_say_less_than_we_own_is_kept():
     assert preview_apply(live, {"spec": {"a": 1, "args": [{"name": "v"}]}}, "us") is live
 
 
-def test_a_field_below_one_that_we_say_as_a_whole_goes_when_it_is_not_said():
+def test_a_dropped_field_below_an_atomic_one_is_removed():
     live = obj(entry("us", {"f:spec": {"f:a": {"f:b": {}, "f:c": {}}}}), spec={"a": {"b": 1, "c": 2}})
     assert preview_apply(live, {"spec": {"a": {"b": 1}}}, "us")["spec"] == {"a": {"b": 1}}
 
@@ -98,7 +98,7 @@ def moved(fields, *entries, **content):
     return obj(entry("mover", fields, operation="Update"), *entries, **content)
 
 
-def test_fields_that_clusterctl_moved_and_we_apply_become_ours_and_the_rest_stays():
+def test_fields_moved_by_clusterctl_become_ours_when_applied():
     live = moved({"f:spec": {"f:a": {}, "f:theirs": {}}}, spec={"a": 1, "theirs": 2})
 
     fields = transfer_fields(live, {"spec": {"a": 1}}, "us", "mover")
@@ -109,7 +109,7 @@ def test_fields_that_clusterctl_moved_and_we_apply_become_ours_and_the_rest_stay
     ]
 
 
-def test_what_is_ours_already_is_joined_and_others_are_not_touched():
+def test_fields_owned_by_us_are_merged_and_others_untouched():
     ours, other = entry("us", {"f:spec": {"f:a": {}}}), entry("them", {"f:spec": {"f:b": {}}})
     live = moved({"f:spec": {"f:b": {}}}, ours, other, spec={"a": 1, "b": 2})
 
@@ -127,7 +127,7 @@ def test_a_map_has_no_other_owner_when_all_in_it_is_ours_and_an_item_is_removed_
     ]
 
 
-def test_nothing_is_handed_over_twice_by_others_or_in_another_version():
+def test_fields_of_other_managers_or_versions_are_not_taken_over_twice():
     ours = entry("us", {"f:spec": {"f:a": {}}}, apiVersion="x/v1")
     body = {"spec": {"a": 1}}
     assert transfer_fields(obj(ours, spec={"a": 1}), body, "us", "mover") is None

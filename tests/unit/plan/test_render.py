@@ -45,7 +45,7 @@ def test_equal_actions_are_one_line_with_their_number_and_first_names():
         action("b", object=config_ref("b"), diff=(change("spec.unschedulable", None, True),)),
     ],
 )
-def test_actions_that_differ_in_what_they_do_stay_apart(other):
+def test_actions_with_different_changes_are_not_folded(other):
     assert "Nodes:" not in render_plan(plan(patch("a"), other))
 
 
@@ -79,7 +79,7 @@ def test_disrupted_nodes_of_a_group_are_counted_once():
     assert "! evicts (1 node)" in render_plan(plan(*pods), Style(width=160))
 
 
-def test_the_full_text_folds_nothing_and_cuts_nothing():
+def test_the_full_text_neither_folds_nor_truncates():
     long = "x" * 500
     acts = [patch(name, change("metadata.labels[tier]", None, long)) for name in names(30)]
     text = render_plans([plan(*acts, blocked=tuple(map(blocked, names(40)))), plan(key="idle")], FULL)

@@ -16,7 +16,7 @@ def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def test_a_fingerprint_tells_contents_apart_and_shows_nothing():
+def test_a_fingerprint_distinguishes_contents_and_reveals_nothing():
     assert fingerprint("hunter2") == fingerprint(b"hunter2")
     assert fingerprint("hunter2") != fingerprint("hunter3")
     assert is_fingerprint(fingerprint({"any": "value"}))
@@ -54,7 +54,7 @@ def test_concealing_twice_is_concealing_once():
     assert conceal(once, ["spec.token"]) == once
 
 
-def test_what_was_given_is_left_as_it_was():
+def test_arguments_are_not_changed():
     given = secret({"a": encoded("x")})
     conceal(given)
     assert given == secret({"a": encoded("x")})

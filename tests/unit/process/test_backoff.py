@@ -19,11 +19,11 @@ def test_two_that_fail_together_do_not_come_back_together():
     assert backoff.seconds(3, Random(1)) != backoff.seconds(3, Random(2))
 
 
-def test_the_server_is_given_the_time_it_asks_for():
+def test_retry_after_is_honoured():
     assert Backoff(first=1).seconds(1, Random(1), at_least=20) == 20
 
 
-def test_a_server_that_asks_for_an_hour_is_asked_again_after_a_minute():
+def test_retry_after_is_capped_at_one_minute():
     assert Backoff(first=1, most=15).seconds(1, Random(1), at_least=3600) == 60
 
 

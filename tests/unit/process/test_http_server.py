@@ -128,7 +128,7 @@ def test_connections_leave_half_of_the_open_files_to_others(run, monkeypatch):
 
 
 @LOOPS
-def test_who_is_being_answered_is_not_closed_for_others(run):
+def test_a_connection_in_use_is_not_closed_for_new_ones(run):
     async def attack():
         async with serving(Limits(connections=2, per_peer=2, stop_seconds=0.1)) as (port, gate, asked):
             busy = [await asyncio.open_connection(HOST, port) for _ in range(2)]

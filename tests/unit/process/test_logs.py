@@ -71,7 +71,7 @@ def test_libraries_that_use_the_standard_module_come_out_alike():
     assert (line["message"], line["level"], line["component"]) == ("broken pipe", "error", "aiohttp.server")
 
 
-async def test_what_is_bound_is_said_by_every_line_until_it_ends_also_in_tasks_begun_meanwhile():
+async def test_bound_keys_are_on_every_line_until_the_block_ends_also_in_its_tasks():
     stream = io.StringIO()
     logs.configure(stream=stream)
     log = logs.get_logger("x")

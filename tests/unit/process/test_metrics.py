@@ -6,7 +6,7 @@ from nodeyard.process.metrics import Described, Metrics
 from nodeyard.process.version import VERSION
 
 
-async def test_what_was_counted_is_rendered():
+async def test_counted_values_are_rendered():
     metrics = Metrics()
     metrics.counter("nodeyard_plans_total", "Plans made.", ["capability"]).labels("spares").inc()
     metrics.gauge("nodeyard_nodes", "Nodes.").set(3)

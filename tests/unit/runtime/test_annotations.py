@@ -24,7 +24,7 @@ def test_only_true_pauses(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_approvals_of_all_roots_count_and_several_may_stand_in_one(form):
+def test_approvals_of_all_roots_are_combined(form):
     roots = [root(form, approve="a1, b2"), root(form, approve="c3"), root(form)]
     assert approvals(roots) == {"a1", "b2", "c3"}
 

@@ -20,7 +20,7 @@ def test_a_mapping_that_was_read_does_not_change():
         read["c"] = 3
 
 
-async def test_listeners_get_added_changed_and_removed_entries_and_nothing_else():
+async def test_listeners_are_called_for_added_changed_and_removed_entries_only():
     inputs = LoopInputs()
     with inputs.listening() as changed:
         for change, is_heard in (
@@ -71,7 +71,7 @@ async def test_on_the_same_loop_it_is_shown_at_once_and_the_keys_are_due(finding
     assert (findings.shown, findings.due) == ({"leaf/a": 2}, ["a", "b"])
 
 
-async def test_nothing_takes_it_back(findings):
+async def test_a_withdrawn_finding_is_removed(findings):
     findings.publish("leaf/a", 1)
     findings.publish("leaf/a", None)
     findings.publish("leaf/b", None)

@@ -34,7 +34,7 @@ def spec_of(found):
     return found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
 
 
-async def test_what_is_missing_is_installed_and_served(client, clock):
+async def test_missing_crds_are_installed_and_established(client, clock):
     result = await installed(client, clock)
     assert (result.created, result.missing) == ((NAME,), {})
     found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
@@ -120,7 +120,7 @@ def test_fields_inside_lists_and_maps_are_compared():
     assert missing(ours, theirs) == [".spec.taints[].effect", ".spec.pools{}.size"]
 
 
-def test_where_anything_goes_nothing_is_missing():
+def test_an_unstructured_schema_lacks_no_field():
     assert missing(schema(deep=schema(er={})), schema(deep={"x-kubernetes-preserve-unknown-fields": True})) == []
 
 
@@ -144,7 +144,7 @@ async def test_a_server_that_fails_for_a_while_is_asked_again(client, clock):
     assert (await installed(client, clock)).created == (NAME,)
 
 
-async def test_a_refusal_that_stays_is_not_asked_again(client, clock):
+async def test_a_permanent_refusal_is_not_retried(client, clock):
     async def refusing(_request):
         return Response(403, {}, b"")
 

@@ -32,7 +32,7 @@ async def test_when_all_is_well_it_says_ok(listener):
     assert await get(listener, "/readyz") == (200, "ok\n")
 
 
-async def test_what_is_wrong_is_named_and_fails_readiness_alone(listener):
+async def test_a_failed_check_is_named_and_fails_only_readiness(listener):
     listener.faults["watches"] = "nodes silent for 200 s"
     assert await get(listener, "/readyz") == (503, "[+] synced: ok\n[-] watches: nodes silent for 200 s\n")
     assert (await get(listener, "/healthz"))[0] == 200
@@ -49,7 +49,7 @@ async def test_verbose_lists_every_check(listener):
     assert await get(listener, "/readyz?verbose") == (200, "[+] synced: ok\n[+] watches: ok\n")
 
 
-async def test_metrics_are_served_where_they_are_asked_for_and_nowhere_else(listener):
+async def test_metrics_are_served_only_where_configured(listener):
     assert (await get(listener, "/metrics"))[0] == 404
     metrics = Metrics()
     metrics.gauge("nodeyard_test", "A test.").set(3)
@@ -82,6 +82,6 @@ def test_addresses_are_understood(text, address):
 
 
 @pytest.mark.parametrize("text", ["", "localhost", "here:", "here:99999", "here:http"])
-def test_what_is_no_address_is_refused_by_name(text):
+def test_an_invalid_address_is_refused_by_name(text):
     with pytest.raises(BindError, match="HOST:PORT"):
         parse_bind(text)

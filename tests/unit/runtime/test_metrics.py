@@ -102,7 +102,7 @@ def test_a_pass_that_no_event_called_for_has_not_waited(latency):
     assert latency.waited("a") is None
 
 
-async def test_what_was_served_is_over(latency, clock):
+async def test_a_written_change_no_longer_waits(latency, clock):
     latency.mark("a")
     latency.begin("a")
     latency.end("a", SETTLED)
@@ -111,7 +111,7 @@ async def test_what_was_served_is_over(latency, clock):
     assert latency.waited("a") is None
 
 
-async def test_what_happens_during_a_pass_is_the_next_ones(latency, clock):
+async def test_events_during_a_pass_count_for_the_next(latency, clock):
     latency.mark("a")
     latency.begin("a")
     await clock.advance(1)
@@ -124,7 +124,7 @@ async def test_what_happens_during_a_pass_is_the_next_ones(latency, clock):
 
 
 @pytest.mark.parametrize("ending", [Ending.FAILED, Ending.CONFLICT, Ending.DENIED, Ending.HELD, Ending.NOT_SYNCED])
-async def test_what_was_left_goes_on_waiting_from_its_first_moment(latency, clock, ending):
+async def test_unhandled_events_keep_their_first_time(latency, clock, ending):
     latency.mark("a")
     latency.begin("a")
     await clock.advance(1)
@@ -135,7 +135,7 @@ async def test_what_was_left_goes_on_waiting_from_its_first_moment(latency, cloc
     assert latency.waited("a") == 2
 
 
-async def test_a_write_that_is_held_back_for_a_moment_goes_on_waiting(latency, clock):
+async def test_a_briefly_held_write_keeps_waiting(latency, clock):
     latency.mark("a")
     latency.begin("a")
     latency.end("a", ReconcileResult(Ending.SETTLED, requeue_after=THROTTLED_SECONDS))
@@ -154,7 +154,7 @@ async def test_a_far_wake_up_is_no_latency(latency, clock):
 
 
 @pytest.mark.parametrize("ending", [Ending.GONE, Ending.NOT_LEADING, Ending.PAUSED, Ending.OBSERVED])
-def test_what_nothing_will_be_written_for_does_not_wait(latency, ending):
+def test_a_change_without_writes_does_not_wait(latency, ending):
     latency.mark("a")
     latency.begin("a")
     latency.end("a", ReconcileResult(ending, requeue_after=0.0))
@@ -162,7 +162,7 @@ def test_what_nothing_will_be_written_for_does_not_wait(latency, ending):
     assert latency.waited("a") is None
 
 
-async def test_a_pass_that_was_cancelled_leaves_its_moment_to_the_next(latency, clock):
+async def test_a_cancelled_pass_leaves_its_start_time_to_the_next(latency, clock):
     latency.mark("a")
     latency.begin("a")
     await clock.advance(3)

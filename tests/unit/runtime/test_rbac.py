@@ -80,7 +80,7 @@ def test_a_capability_without_declared_kinds_gathers_nothing():
     assert [each["kind"] for each in rbac.manifests(labels.LABELS)].count("ClusterRole") == 1
 
 
-def test_people_who_may_read_no_secrets_may_not_read_kinds_that_hold_credentials():
+def test_viewers_without_secrets_may_not_read_kinds_with_credentials():
     (kind,) = labels.LABELS.kinds
     capability = replace(labels.LABELS, kinds=(replace(kind, holds_credentials=True),))
 
@@ -91,7 +91,7 @@ def test_people_who_may_read_no_secrets_may_not_read_kinds_that_hold_credentials
     assert {"get", "list", "watch", "create", "delete"} <= set(rule["verbs"])
 
 
-def test_people_who_view_may_read_kinds_and_those_who_edit_write_them_too():
+def test_viewers_may_read_kinds_and_editors_may_write_them():
     viewer, editor = rbac.viewer_and_editor(labels.LABELS)
 
     assert viewer["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
@@ -99,12 +99,12 @@ def test_people_who_view_may_read_kinds_and_those_who_edit_write_them_too():
     assert not set(viewer["rules"][0]["verbs"]) & set(editor["rules"][0]["verbs"])
 
 
-def test_who_elects_one_leader_touches_one_lease():
+def test_a_single_leader_needs_one_lease():
     changed = [rule for rule in rbac.local_rules(labels.LABELS) if "update" in rule["verbs"]]
     assert [rule["resourceNames"] for rule in changed] == [["nodeyard-labels"]]
 
 
-def test_replicas_that_share_keys_out_see_make_and_clear_away_the_leases_of_all_of_them():
+def test_sharded_replicas_may_create_list_and_delete_their_leases():
     (rule,) = rbac.local_rules(replace(labels.LABELS, is_sharded=True))
     assert rule == {
         "apiGroups": ["coordination.k8s.io"],
@@ -127,7 +127,7 @@ def test_a_right_that_is_needed_in_one_namespace_is_given_there_alone():
     assert rbac.rules(capability) == rbac.rules(labels.LABELS)
 
 
-def test_what_is_granted_in_single_namespaces_is_a_role_that_nobody_has_yet():
+def test_rights_in_single_namespaces_are_an_unbound_role():
     rule = Rule("", ("secrets",), ("get", "list"), grant="kubeconfigs")
     capability = replace(labels.LABELS, rbac=(*labels.LABELS.rbac, rule))
     before = rbac.manifests(labels.LABELS)

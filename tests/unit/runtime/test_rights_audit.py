@@ -50,7 +50,7 @@ def test_a_right_that_is_known_to_be_rare_is_none_and_has_to_be_there(audit):
     assert audit.needless(ENGINE | PARTS_RIGHTS | {"get moons"}, patience=0) == {"get moons"}
 
 
-def test_what_is_asked_for_rests_on_the_narrowest_right(audit):
+def test_a_request_is_attributed_to_the_narrowest_right(audit):
     ask(audit, "GET", OWN)
     ask(audit, "POST", EVENTS)
     left = audit.needless(PARTS_RIGHTS, patience=0)
@@ -81,7 +81,7 @@ def test_an_apply_that_creates_takes_both_rights(audit):
     assert "create *.parts.test" not in audit.needless(ENGINE, patience=0)
 
 
-def test_an_owner_whose_deletion_is_blocked_takes_the_right_to_its_finalizers(audit):
+def test_blocking_owner_deletion_needs_the_finalizers_right(audit):
     owner = {"apiVersion": "parts.test/v1", "kind": "Box", "name": "b", "uid": "u"}
     ask(audit, "PATCH", SCREW, {"metadata": {"ownerReferences": [owner]}})
     assert "update *.parts.test/finalizers" in audit.needless(ENGINE, patience=0)
@@ -89,7 +89,7 @@ def test_an_owner_whose_deletion_is_blocked_takes_the_right_to_its_finalizers(au
     assert "update *.parts.test/finalizers" not in audit.needless(ENGINE, patience=0)
 
 
-def test_of_the_answers_to_writes_one_is_lost_for_each_kind_of_the_capability(audit):
+def test_one_response_per_kind_of_write_is_lost(audit):
     assert not ask(audit, "GET", SCREW)
     assert not ask(audit, "PATCH", SCREW, status=409)
     assert ask(audit, "PATCH", SCREW)
@@ -98,7 +98,7 @@ def test_of_the_answers_to_writes_one_is_lost_for_each_kind_of_the_capability(au
     assert not ask(audit, "PUT", OWN), "the engine has its own tests"
 
 
-def test_a_kind_may_stand_for_others_that_are_not_there():
+def test_a_kind_may_represent_missing_ones():
     rule = Rule("parts.test", ("screws", "bolts"), ("get",))
     audit = Audit(replace(labels.LABELS, rbac=(rule,)), alike={"bolts": "screws"})
     assert audit.needless(ENGINE, patience=0) == {"get screws.parts.test"}

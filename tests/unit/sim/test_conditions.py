@@ -102,7 +102,7 @@ def test_a_condition_that_means_nothing_is_refused(condition, words):
         compile_condition(condition)
 
 
-def test_conditions_say_what_they_look_at():
+def test_conditions_name_their_relations_and_counts():
     relations, counts = references(
         [{"any": [{"related": "node", "where": [{"count": "pods", "is": 0}]}]}, {"path": "a", "is": {"count": "sets"}}]
     )

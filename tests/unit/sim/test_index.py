@@ -78,7 +78,7 @@ def test_counts_follow_conditions(index):
     assert (n.count("running"), n.count("pods")) == (0, 0)
 
 
-def test_a_change_that_counts_nowhere_concerns_nobody_else(index):
+def test_an_uncounted_change_marks_no_object(index):
     index.put(*node("n"))
     index.put(*pod("a", "n"))
     key, obj = pod("a", "n")
@@ -109,7 +109,7 @@ def test_marks_concern_the_same_as_a_change(index):
     assert names(index.mark(key, "failed", is_on=False)) == ["a", "n"]
 
 
-def test_a_mark_may_come_before_its_object_and_goes_with_it(index):
+def test_a_mark_may_precede_its_object_and_ends_with_it(index):
     key = node("n")[0]
     assert index.mark(key, "failed", is_on=True) == []
     index.put(*node("n"))
@@ -119,7 +119,7 @@ def test_a_mark_may_come_before_its_object_and_goes_with_it(index):
     assert not index.get(key).is_marked("failed")
 
 
-def test_removing_what_is_not_there_concerns_nobody(index):
+def test_removing_a_missing_object_marks_nothing(index):
     assert index.remove(pod("a")[0]) == []
 
 
@@ -135,7 +135,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES)
-def test_counts_are_always_what_counting_anew_would_give(changes):
+def test_counts_always_equal_a_fresh_count(changes):
     index = Index(STAGES)
     index.put(*node("m"))
     index.put(*node("n"))

@@ -30,7 +30,7 @@ def machine_set(labels=None, annotations=None, **spec):
     }
 
 
-def test_a_machine_refers_to_its_own_parts_and_says_whose_it_is():
+def test_a_machine_references_its_parts_and_its_owner():
     made = new_machine(machine_set({"a": "b"}), "x")
     assert made["spec"]["bootstrap"]["configRef"] == {"apiGroup": "b", "kind": "KubeadmConfig", "name": "s-x"}
     assert made["spec"]["infrastructureRef"] == {"apiGroup": "i", "kind": "DevMachine", "name": "s-x"}
@@ -42,7 +42,7 @@ def test_a_machine_refers_to_its_own_parts_and_says_whose_it_is():
     }
 
 
-def test_a_changed_template_takes_its_own_keys_back_and_leaves_those_of_others():
+def test_a_changed_template_removes_only_its_own_keys():
     machine = new_machine(machine_set({"old": "1"}, {"note": "1"}, deletion={"nodeDrainTimeoutSeconds": 1}), "x")
     metadata = machine["metadata"]
     touched = {**machine, "metadata": {**metadata, "annotations": {**metadata["annotations"], "theirs": "1"}}}
@@ -84,7 +84,7 @@ def test_labels_under_cluster_apis_prefixes_are_kept_on_the_node_and_no_others()
     }
 
 
-def test_the_uninitialized_taint_goes_and_others_stay():
+def test_the_uninitialized_taint_is_removed_and_others_stay():
     other = {"key": "k", "effect": "NoSchedule"}
     fresh = {"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule"}
     machine, node = machine_and_node({}, [other, fresh])

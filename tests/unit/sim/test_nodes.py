@@ -16,7 +16,7 @@ def test_a_node_is_as_large_as_a_real_one():
     assert 9_500 < size < 11_500
 
 
-def test_a_node_says_where_and_what_it_is():
+def test_a_node_has_addresses_and_system_info():
     labels = node("n1", EPOCH, zone="z", shape=NodeShape(arch="arm64"), labels={"team": "a"})["metadata"]["labels"]
     assert labels["topology.kubernetes.io/zone"] == "z"
     assert labels["kubernetes.io/arch"] == "arm64"

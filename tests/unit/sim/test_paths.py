@@ -31,12 +31,12 @@ def test_a_path_finds_what_is_there(path, value):
 
 
 @pytest.mark.parametrize("text", ["", ".spec", "spec..x", "spec.", "a b", "a[", "a[b]", "spec]x"])
-def test_what_is_no_path_is_refused(text):
+def test_invalid_paths_are_refused(text):
     with pytest.raises(ValueError, match="path"):
         parse_path(text)
 
 
-def test_a_path_can_be_taken_apart_at_its_head():
+def test_a_path_is_split_at_its_first_element():
     path = parse_path("related.node-of-pod.spec.podCIDR")
     assert path.head == "related"
     assert path.tail.tail.get({"spec": {"podCIDR": "10.0.0.0/24"}}) == "10.0.0.0/24"

@@ -15,7 +15,7 @@ def test_the_first_generation_has_all_machines_at_once():
     assert scaled(3, SetSize("new", 0, 0, 0), [], 1, 0) == {"new": 3}
 
 
-def test_a_new_machine_comes_before_an_old_one_goes():
+def test_a_new_machine_is_created_before_an_old_one_is_deleted():
     assert scaled(2, SetSize("new", 0, 0, 0), [full("old", 2)], 1, 0) == {"new": 1}
     assert scaled(2, SetSize("new", 1, 1, 0), [full("old", 2)], 1, 0) == {}
     assert scaled(2, full("new", 1), [full("old", 2)], 1, 0) == {"old": 1}
@@ -25,7 +25,7 @@ def test_machines_that_are_still_going_count():
     assert scaled(2, full("new", 1), [SetSize("old", 1, 2, 2)], 1, 0) == {}
 
 
-def test_what_is_not_available_anyway_goes_first():
+def test_unavailable_machines_are_deleted_first():
     broken = SetSize("broken", 1, 1, 0)
     assert scaled(2, full("new", 1), [full("old", 1), broken], 1, 0) == {"broken": 0}
 
@@ -72,7 +72,7 @@ def test_an_amount_is_a_number_or_a_share(value, rounds_up, count):
     assert amount(value, 5, rounds_up=rounds_up) == count
 
 
-def test_only_what_replaces_machines_makes_them_others():
+def test_only_replacing_changes_make_machines_outdated():
     spec = {"version": "v1.35.0", "bootstrap": {"configRef": {"name": "a"}}, "infrastructureRef": {"name": "a"}}
     assert identity(spec) == identity({**spec, "deletion": {"nodeDrainTimeoutSeconds": 1}})
     assert identity(spec) != identity({**spec, "version": "v1.36.0"})

@@ -34,12 +34,12 @@ def test_a_pod_goes_to_the_emptiest_node(scheduler):
     assert scheduler.choose(pod()) == "b"
 
 
-def test_a_pod_that_fits_nowhere_goes_nowhere(scheduler):
+def test_an_unschedulable_pod_is_not_bound(scheduler):
     add(scheduler, "a", shape=NodeShape(cpu=2))
     assert scheduler.choose(pod(cpu="3")) is None
 
 
-def test_room_comes_back_when_a_pod_ends_or_goes(scheduler):
+def test_capacity_is_freed_when_a_pod_ends_or_is_deleted(scheduler):
     add(scheduler, "a", shape=NodeShape(cpu=2))
     big = pod("x", "1500m")
     scheduler.observe(POD, on("a", big), True)
@@ -63,7 +63,7 @@ def test_taints_keep_off_pods_that_do_not_tolerate_them(scheduler):
     assert scheduler.choose(pod(tolerations=[{"key": "gpu", "operator": "Exists"}])) == "a"
 
 
-def test_a_cordoned_node_takes_nothing_new(scheduler):
+def test_a_cordoned_node_gets_no_new_pods(scheduler):
     obj = add(scheduler, "a")
     scheduler.observe(NODE, {**obj, "spec": {"unschedulable": True}}, True)
     assert scheduler.choose(pod()) is None

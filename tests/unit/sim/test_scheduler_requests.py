@@ -5,13 +5,13 @@ from nodeyard.kube.resource_list import Amounts, add
 from nodeyard.sim.scheduler import amounts_of, requests_of
 
 
-def test_a_pod_asks_for_what_it_requests_and_for_one_place():
+def test_a_pod_uses_its_requests_and_one_pod_slot():
     container = {"resources": {"requests": {"cpu": "500m", "memory": "1Ki"}}}
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [container, container]}, "status": {"phase": "Pending"}}
     assert requests_of(pod) == {"cpu": NANO, "memory": 2048 * NANO, "pods": NANO}
 
 
-def test_a_pod_that_requests_nothing_takes_a_place_all_the_same():
+def test_a_pod_without_requests_uses_a_pod_slot():
     assert requests_of({"spec": {"containers": [{"name": "c"}]}}) == {"pods": NANO}
 
 
@@ -31,7 +31,7 @@ def test_a_node_has_whole_thousandths_of_cpu_and_whole_units_of_all_else():
     assert amounts_of(None) == {}
 
 
-def test_what_is_added_can_be_taken_away():
+def test_added_requests_can_be_subtracted():
     total: Amounts = {}
     add(total, {"cpu": 3, "memory": 5})
     add(total, {"cpu": -3})

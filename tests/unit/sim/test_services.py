@@ -127,7 +127,7 @@ async def test_a_deployment_that_is_under_way_can_still_fail(stage):
     assert await stage.state(COMPUTES) == ("False", "DeployFailed", None)
 
 
-async def test_an_object_that_asks_for_nothing_is_ready_and_reports_nothing(stage):
+async def test_an_object_without_configuration_is_ready_and_reports_no_hash(stage):
     await stage.make(COMPUTES)
     await stage.clock.advance(5)
     assert await stage.state(COMPUTES) == ("True", "Deployed", None)

@@ -24,7 +24,7 @@ def stage_set(text):
     return parse_stages([("a.yaml", textwrap.dedent(text))])
 
 
-def test_what_is_shipped_can_be_loaded_together():
+def test_all_shipped_stages_can_be_loaded_together():
     clock = VirtualClock()
     world = World(connect(Server(clock)), clock, stages=(*SHIPPED, "chaos"))
     names = [stage.name for stage in world.engine.stages.stages]
@@ -85,7 +85,7 @@ def test_delays(delay, shortest, longest):
         assert len(set(delays)) == 50
 
 
-def test_a_delay_may_stand_in_the_object_up_to_a_limit():
+def test_a_delay_may_come_from_the_object_up_to_a_limit():
     (stage,) = stage_set(STAGE + "  delay: {path: spec.wait, at_most: 10s}\n").stages
     assert stage.delay({"spec": {"wait": 4}}, SeededRandom(1), "x", 0) == 4
     assert stage.delay({"spec": {"wait": "30s"}}, SeededRandom(1), "x", 0) == 10

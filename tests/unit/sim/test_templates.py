@@ -87,6 +87,6 @@ def test_inner_loops_see_outer_names():
     ],
     ids=str,
 )
-def test_what_means_nothing_is_refused(template, words):
+def test_invalid_templates_are_refused(template, words):
     with pytest.raises(TemplateError, match=words):
         fill(template)

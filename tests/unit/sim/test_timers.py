@@ -40,7 +40,7 @@ def test_the_earliest_comes_first_and_only_when_due(timers):
     assert timers.take(4.0) is None
 
 
-def test_of_equal_times_the_first_started_comes_first(timers):
+def test_equal_times_run_in_the_order_of_their_start(timers):
     for name in "abc":
         timers.start(entity(name), ONCE, 1.0)
     assert [timers.take(1.0).entity.key.name for _ in range(3)] == ["a", "b", "c"]

@@ -27,7 +27,7 @@ def test_else_it_is_dot_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert assets.root() == tmp_path / ".cache" / "nodeyard"
 
 
-def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failure_leaves_no_file(tmp_path: Path) -> None:
     place = tmp_path / "deep" / "place"
 
     def fail_half_way() -> None:
@@ -40,7 +40,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(place.parent.iterdir()) == []
 
 
-def test_what_is_published_is_whole_and_alone(tmp_path: Path) -> None:
+def test_a_published_folder_is_complete(tmp_path: Path) -> None:
     place = tmp_path / "deep" / "place"
     with assets.scratch(place) as made:
         (made / "file").write_text("whole")
@@ -48,7 +48,7 @@ def test_what_is_published_is_whole_and_alone(tmp_path: Path) -> None:
     assert [path.read_text() for path in place.parent.iterdir()] == ["whole"]
 
 
-def test_of_two_builders_of_a_folder_the_first_one_wins(tmp_path: Path) -> None:
+def test_the_first_of_two_builders_of_a_folder_wins(tmp_path: Path) -> None:
     place = tmp_path / "place"
     for builder in ("first", "second"):
         with assets.scratch(place) as made:

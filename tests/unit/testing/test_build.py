@@ -56,7 +56,7 @@ def test_everything_is_built_with_progress(capsys: pytest.CaptureFixture[str]) -
     assert all((tool.folder / binary).exists() for tool in all_tools() for binary in tool.packages)
 
 
-def test_a_second_run_does_nothing_and_says_so_in_one_line(
+def test_a_second_run_builds_nothing_and_prints_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build.main()
@@ -97,7 +97,7 @@ def test_one_that_does_not_fit_is_named_and_built(tmp_path: Path, capsys: pytest
     assert (tools.kubernetes().folder / "kubectl").exists()
 
 
-def test_neither_go_nor_pypi_is_one_clear_line_and_a_failure(
+def test_without_go_and_pypi_the_build_fails_with_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse() -> Path:

@@ -77,7 +77,7 @@ def test_it_comes_back_on_the_same_port(parts: dict[type[Server], Server]) -> No
     assert part.is_ready()
 
 
-def test_it_takes_another_port_when_somebody_was_faster(parts: dict[type[Server], Server]) -> None:
+def test_it_retries_with_another_port_when_its_port_is_taken(parts: dict[type[Server], Server]) -> None:
     parts[Unlucky].start()
     assert parts[Unlucky].is_ready()
     assert "address already in use" in parts[Unlucky].process.tail()

@@ -45,7 +45,7 @@ def connect(proxy):
     return socket.create_connection((LOOPBACK, int(proxy.url.rpartition(":")[2])), timeout=5)
 
 
-def test_what_goes_in_comes_out(proxy):
+def test_data_is_forwarded(proxy):
     with connect(proxy) as connection:
         connection.sendall(b"hello")
         assert connection.recv(100) == b"hello"
@@ -63,7 +63,7 @@ def test_cut_it_ends_what_is_open(proxy):
         assert left == b""
 
 
-def test_cut_it_takes_nothing_new(proxy):
+def test_a_cut_proxy_accepts_no_data(proxy):
     proxy.cut()
     with pytest.raises(ConnectionRefusedError):
         connect(proxy)

@@ -45,7 +45,7 @@ def test_one_directory_cannot_be_opened_twice_at_once(tmp_path: Path) -> None:
     directory.close()
 
 
-def test_what_a_dead_process_left_is_removed_by_the_next() -> None:
+def test_directories_of_dead_processes_are_removed_by_the_next() -> None:
     left = Path(subprocess.run([sys.executable, "-c", ABANDON], capture_output=True, text=True).stdout.strip())
     assert left.is_dir()
     directory = Directory()
@@ -53,7 +53,7 @@ def test_what_a_dead_process_left_is_removed_by_the_next() -> None:
     directory.close()
 
 
-def test_what_a_living_process_uses_is_left_alone() -> None:
+def test_directories_of_living_processes_are_kept() -> None:
     used = Directory()
     directories.sweep()
     assert used.path.is_dir()

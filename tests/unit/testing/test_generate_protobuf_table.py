@@ -83,7 +83,7 @@ def test_a_type_with_a_json_form_of_its_own_keeps_its_fields() -> None:
     assert found["Raw"] == [Field(1, "raw", "one", "json")]
 
 
-def test_what_is_no_field_stops_the_derivation() -> None:
+def test_an_unknown_member_stops_the_derivation() -> None:
     with pytest.raises(ValueError, match="'oneof x' is not a field"):
         derived({"Thing": ["a"]}, Thing="  oneof x\n")
 

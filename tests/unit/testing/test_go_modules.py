@@ -61,7 +61,7 @@ def test_a_module_once_made_is_used_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert (go_modules.folder(tools.kubernetes(), GO) / "go.mod").read_text() == "kept"
 
 
-def test_a_tool_without_go_sum_asks_for_a_new_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_without_go_sum_is_a_broken_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(go_modules, "MODULES", tmp_path / "nowhere")
     with pytest.raises(GoError, match="reinstall nodeyard-testbed"):
         go_modules.folder(tools.etcd(), GO)

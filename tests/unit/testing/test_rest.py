@@ -129,7 +129,7 @@ def test_a_refusal_carries_the_servers_reason_and_message(script: Script) -> Non
     assert (raised.value.status, raised.value.reason) == (404, "NotFound")
 
 
-def test_a_new_kind_whose_storage_is_starting_is_asked_again(script: Script) -> None:
+def test_a_new_kind_with_starting_storage_is_retried(script: Script) -> None:
     script.answers["GET /things"] = [(429, {"message": STARTING}), (429, {"message": STARTING}), (200, {"items": []})]
     assert script.rest.get("/things") == {"items": []}
 
@@ -163,7 +163,7 @@ def test_an_object_finds_its_collection_by_discovery(script: Script, obj: dict[s
     assert script.rest.collection(obj) == path
 
 
-def test_what_exists_is_replaced_at_its_version(script: Script) -> None:
+def test_an_existing_object_is_replaced_at_its_version(script: Script) -> None:
     script.answers["POST /api/v1/nodes"] = [(409, {"reason": "AlreadyExists", "message": "it exists"})]
     script.answers["GET /api/v1/nodes/n1"] = [(200, {"metadata": {"resourceVersion": "7"}})]
     script.answers["PUT /api/v1/nodes/n1"] = [(200, {})]

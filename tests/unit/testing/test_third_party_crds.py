@@ -50,7 +50,7 @@ def test_the_documents_of_a_module_are_kept_and_loaded(source: Source) -> None:
     ]
 
 
-def test_definitions_carry_the_contract_labels_and_nothing_else_does(source: Source) -> None:
+def test_only_crds_get_the_contract_labels(source: Source) -> None:
     third_party_crds.fetch(source, GO)
     (definition,) = third_party_crds.definitions("things")
     assert definition["metadata"] == {"name": "things.example.com", "labels": {"contract": "v1"}}

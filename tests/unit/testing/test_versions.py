@@ -28,7 +28,7 @@ def _the_pinned_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
         ("unknown flag: --version", None),
     ],
 )
-def test_a_version_is_read_out_of_what_a_program_says(text: str, version: Version | None) -> None:
+def test_a_version_is_parsed_from_a_programs_output(text: str, version: Version | None) -> None:
     assert versions.parse(text) == version
 
 

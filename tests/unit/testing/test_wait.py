@@ -16,7 +16,7 @@ def test_a_true_answer_is_returned_even_when_no_time_is_left() -> None:
     assert until(lambda: 1, "it is one", timeout=0) == 1
 
 
-def test_the_timeout_says_what_did_not_happen_and_the_last_answer() -> None:
+def test_the_timeout_names_the_expectation_and_the_last_result() -> None:
     with pytest.raises(TimeoutError, match=r"not within 0.05 s: the pods are gone \(last answer: \[\]\)"):
         until(list, "the pods are gone", timeout=0.05)
 

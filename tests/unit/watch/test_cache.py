@@ -96,7 +96,7 @@ def test_an_object_that_does_not_decode_leaves_the_last_one_that_did(cache, seen
     assert cache.version == "2"
 
 
-def test_the_next_version_that_decodes_takes_the_error_away(cache):
+def test_the_next_decodable_version_clears_the_error(cache):
     cache.reject(malformed("a", 2))
     cache.deliver(node("a", 3))
     assert cache.malformed == {}
@@ -120,7 +120,7 @@ def test_a_relist_keeps_the_errors_of_what_is_listed_and_no_others(cache):
     assert names(cache.all()) == ["a", "b"]
 
 
-def test_an_object_that_an_index_cannot_take_is_set_aside_and_nothing_is_half_done(cache):
+def test_an_object_that_an_index_rejects_is_malformed_and_nothing_is_half_updated(cache):
     count = Aggregate(
         name="count",
         kind="Node",
@@ -140,7 +140,7 @@ def test_an_object_that_an_index_cannot_take_is_set_aside_and_nothing_is_half_do
     assert (fold.value("all"), names(zones.find("x")), cache.malformed) == (2, ["a", "b"], {})
 
 
-def test_an_index_that_comes_later_takes_in_what_is_there(cache):
+def test_a_later_index_includes_existing_objects(cache):
     cache.deliver(node("a", 1, zone="x"))
     index = Index(lambda obj: [obj.metadata.labels["zone"]])
     cache.derive(index)

@@ -26,7 +26,7 @@ def shown(cache):
     return None if obj is None else int(obj.metadata.resource_version)
 
 
-def test_what_we_wrote_is_seen_at_once_also_in_indexes(cache):
+def test_our_write_is_visible_at_once_also_in_indexes(cache):
     index = Index(lambda obj: [obj.metadata.labels["owner"]])
     cache.derive(index)
     cache.wrote(wire(node("a", 8, owner="us")), LATER)
@@ -62,7 +62,7 @@ def test_a_deletion_after_our_write_ends_it(cache):
     assert (shown(cache), cache.unconfirmed) == (None, 0)
 
 
-def test_an_answer_that_comes_after_its_echo_changes_nothing(cache):
+def test_a_response_after_its_watch_event_changes_nothing(cache):
     cache.deliver(node("a", 8))
     cache.deliver(node("a", 9), is_deleted=True)
     cache.wrote(node("a", 8), LATER)
@@ -89,7 +89,7 @@ def test_answers_that_overtake_each_other_leave_the_newest(cache):
     assert shown(cache) == 9
 
 
-def test_what_we_made_is_there_before_the_watch_knows(cache):
+def test_a_created_object_is_visible_before_the_watch_event(cache):
     cache.wrote(node("b", 8), LATER)
     assert cache.get(("", "b")) is not None
     cache.replace([node("a", 5)], "7")
@@ -98,7 +98,7 @@ def test_what_we_made_is_there_before_the_watch_knows(cache):
     assert cache.get(("", "b")) is None
 
 
-def test_what_we_deleted_is_gone_until_the_watch_agrees(cache):
+def test_a_deleted_object_is_hidden_until_the_watch_event(cache):
     cache.deleted(KEY, "a", LATER)
     assert shown(cache) is None
     cache.deliver(node("a", 6))
@@ -113,20 +113,20 @@ def test_an_object_recreated_by_another_is_not_the_one_we_deleted(cache):
     assert (shown(cache), cache.unconfirmed) == (8, 0)
 
 
-def test_a_deletion_of_an_object_that_is_gone_already_is_nothing(cache):
+def test_deleting_a_missing_object_changes_nothing(cache):
     cache.deliver(node("a", 8, uid="second"))
     cache.deleted(KEY, "a", LATER)
     cache.deleted(("", "other"), "", LATER)
     assert (shown(cache), cache.unconfirmed) == (8, 0)
 
 
-def test_a_late_answer_does_not_bring_back_what_we_deleted(cache):
+def test_a_late_response_does_not_restore_a_deleted_object(cache):
     cache.deleted(KEY, "a", LATER)
     cache.wrote(node("a", 8), LATER)
     assert shown(cache) is None
 
 
-def test_we_may_recreate_what_we_deleted(cache):
+def test_a_deleted_object_may_be_recreated(cache):
     cache.deleted(KEY, "a", LATER)
     cache.wrote(node("a", 9, uid="second"), LATER)
     assert shown(cache) == 9
@@ -172,7 +172,7 @@ def test_a_bookmark_past_an_undelivered_write_ends_it(cache):
     assert (shown(cache), cache.unconfirmed) == (5, 0)
 
 
-def test_an_echo_that_does_not_decode_leaves_what_we_wrote(cache):
+def test_an_undecodable_watch_event_keeps_our_write(cache):
     cache.wrote(node("a", 8), LATER)
     cache.reject(Malformed("MODIFIED", "", "a", "a", "9", "bad"))
     cache.bookmark("10")
@@ -191,7 +191,7 @@ def test_a_write_is_overdue_at_its_deadline_and_a_get_confirms_it(cache):
     assert cache.unconfirmed == 0
 
 
-def test_a_get_that_finds_nothing_shows_nothing_until_the_watch_agrees(cache):
+def test_a_get_without_result_hides_the_object_until_the_watch_event(cache):
     cache.wrote(node("a", 8), LATER)
     [(key, own)] = cache.overdue(LATER)
     cache.settle(key, own, None, 2 * LATER)
@@ -202,7 +202,7 @@ def test_a_get_that_finds_nothing_shows_nothing_until_the_watch_agrees(cache):
     assert cache.unconfirmed == 0
 
 
-def test_a_get_brings_back_a_deletion_that_did_not_take(cache):
+def test_a_get_restores_an_object_whose_deletion_failed(cache):
     cache.deleted(KEY, "a", LATER)
     [(key, own)] = cache.overdue(LATER)
     cache.settle(key, own, node("a", 7), 2 * LATER)
@@ -220,7 +220,7 @@ def test_a_get_confirms_only_the_write_it_was_sent_for(cache):
     assert shown(cache) is None
 
 
-def test_a_write_that_leaves_the_selection_takes_the_object_away():
+def test_a_write_that_leaves_the_selection_removes_the_object():
     cache = Cache(Node, Selection(parse_labels("spare=true"), takes_newcomers=True))
     cache.replace([node("a", 5, spare="true")], "5")
     cache.wrote(node("a", 8, spare="false"), LATER)

@@ -57,7 +57,7 @@ async def test_paused_watches_keep_their_caches_and_resume(stage, clock):
     assert stage.tap.begun[1] != "", "the second watch begins where the first ended"
 
 
-async def test_what_went_meanwhile_is_gone_afterwards(stage, clock):
+async def test_objects_deleted_while_disconnected_are_removed(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH)
     await stage.start()
@@ -69,7 +69,7 @@ async def test_what_went_meanwhile_is_gone_afterwards(stage, clock):
     assert view.all("Node") == ()
 
 
-async def test_what_is_known_of_another_cluster_is_forgotten(stage, clock):
+async def test_the_cache_of_another_cluster_is_dropped(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH, aggregates=(COUNT,))
     await stage.start()
@@ -81,7 +81,7 @@ async def test_what_is_known_of_another_cluster_is_forgotten(stage, clock):
     assert [node.metadata.name for node in view.all("Node")] == ["a"]
 
 
-async def test_nothing_is_asked_about_the_server_unless_somebody_wants_to_know(stage, clock):
+async def test_facts_about_the_server_are_requested_only_on_demand(stage, clock):
     stage.register(NODE_WATCH)
     await stage.start()
     await clock.advance(120)
@@ -99,7 +99,7 @@ async def test_which_cluster_it_is_is_asked_once(stage, clock):
     assert stage.tap.asked == []
 
 
-async def test_a_kind_that_appears_or_disappears_is_reported_to_who_asked_for_its_versions(stage, clock):
+async def test_a_changed_kind_is_reported_to_users_of_its_versions(stage, clock):
     news = []
     view = stage.watches.register(
         (NODE_WATCH,),

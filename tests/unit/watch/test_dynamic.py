@@ -147,7 +147,7 @@ async def test_a_change_of_the_view_is_enough_to_be_asked_again(stage, clock):
     assert stage.running == {"configmaps[declares=yes]"}
 
 
-async def test_what_is_named_is_found_in_the_view_at_once_though_not_synced(stage, clock):
+async def test_a_declared_kind_is_in_the_view_at_once_and_not_synced(stage, clock):
     await stage.define_widgets()
     view = register(stage)
     await stage.start()
@@ -160,7 +160,7 @@ async def test_what_is_named_is_found_in_the_view_at_once_though_not_synced(stag
     assert stage.watches.is_synced
 
 
-async def test_everything_is_not_synced_before_what_it_declares_is(stage, clock):
+async def test_a_view_is_not_synced_before_its_declared_kinds(stage, clock):
     """Whoever looks once waits for what only the first lists make known."""
     await stage.define_widgets()
     await make(stage, "a")
@@ -277,7 +277,7 @@ async def test_two_subscriptions_of_one_kind_both_get_events_and_indexes(stage, 
     assert len(stage.tap.begun) == 2
 
 
-async def test_of_two_ways_to_watch_one_kind_the_first_counts(stage, clock):
+async def test_the_first_of_two_declared_watches_of_a_kind_wins(stage, clock):
     await stage.define_widgets()
     view = register(stage)
     stage.named = [marking("all"), marking("some", label_selector="x=y")]
@@ -354,7 +354,7 @@ async def forbidden(stage, clock):
     return view
 
 
-async def test_a_kind_that_may_not_be_watched_says_so_and_holds_nothing_up(stage, clock):
+async def test_a_forbidden_kind_reports_an_error_and_blocks_nothing(stage, clock):
     view = await forbidden(stage, clock)
     assert not view.is_synced("Widget")
     assert view.watch_error("Widget") == "cannot watch widgets.example.dev: forbidden: as asked"
@@ -384,7 +384,7 @@ async def test_a_watch_error_ends_when_its_kind_is_no_longer_named_and_the_chang
     assert len(stage.troubles) == 2
 
 
-async def test_who_waited_for_a_kind_that_never_synced_learns_that_it_is_no_longer_named(stage, clock):
+async def test_waiting_for_a_kind_ends_when_it_is_no_longer_declared(stage, clock):
     await stage.define_widgets()
     view = register(stage)
     stage.named = [marking("widget")]
@@ -485,7 +485,7 @@ async def test_two_subscriptions_share_a_watch_and_end_one_by_one(stage, clock):
     assert stage.tap.begun.count("/apis/example.dev/v1/widgets") == 1
 
 
-async def test_what_is_declared_may_be_asked_for_while_it_is_being_named(stage, clock):
+async def test_a_declared_kind_may_be_used_while_it_is_declared(stage, clock):
     await stage.define_widgets()
 
     def named(view):
@@ -511,7 +511,7 @@ async def namespaces_made(stage):
         await stage.client.create(NAMESPACES, {"metadata": {"name": name}})
 
 
-async def test_a_kind_is_watched_in_the_namespaces_that_are_named_and_nowhere_else(stage, clock):
+async def test_a_kind_is_watched_only_in_the_declared_namespaces(stage, clock):
     await namespaces_made(stage)
     view = register(stage, NODE_WATCH)
     stage.named = [SCOPED, replace(SCOPED, namespace="two")]

@@ -101,7 +101,7 @@ async def test_it_is_removed_and_rebuilt_with_its_kind(stage, clock):
     assert view.aggregate("weight", "red") == 3
 
 
-async def test_one_whose_kind_stays_for_somebody_else_is_not_kept_any_longer(stage, clock):
+async def test_an_aggregate_ends_with_its_declaration_even_if_its_kind_stays(stage, clock):
     await stage.define_widgets()
     folded = []
     counting = Aggregate("folded", "Widget", int, lambda obj: [folded.append(obj) or "all"], max, min)
@@ -159,7 +159,7 @@ async def test_an_object_that_it_cannot_take_is_left_out_and_there_all_the_same(
     assert (names(view.all("Widget")), view.aggregate("weight", "red")) == (["light", "red"], 4)
 
 
-async def test_of_two_with_one_name_the_first_counts_and_before_both_the_one_that_was_there(stage, clock):
+async def test_the_first_of_two_equal_names_wins_and_the_existing_one_before_both(stage, clock):
     await stage.define_widgets()
     await make(stage, "a", colour="red", shape="round", weight=1)
     await stage.make_node("n", zone="x")

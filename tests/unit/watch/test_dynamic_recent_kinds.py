@@ -22,7 +22,7 @@ def recent_kinds(changes):
     return recent_kinds
 
 
-def test_what_was_seen_is_shown_in_the_order_of_names_whoever_was_first(recent_kinds):
+def test_recent_kinds_are_sorted_by_name(recent_kinds):
     for name in ("Widget", "Gadget"):
         recent_kinds.record_lookup(kind(name))
 
@@ -36,7 +36,7 @@ def test_the_kind_seen_longest_ago_is_evicted(recent_kinds):
     assert [name for _, name in recent_kinds.shown] == ["A", "C", "D"]
 
 
-def test_a_kind_that_the_cache_is_asked_for_stays(recent_kinds):
+def test_a_kind_used_from_the_cache_stays(recent_kinds):
     for name in ("A", "B", "C"):
         recent_kinds.record_lookup(kind(name))
 

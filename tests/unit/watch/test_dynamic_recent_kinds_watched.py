@@ -31,7 +31,7 @@ def unheard_of(number):
     return untyped("unheard.dev", "v1", f"things{number}", f"Thing{number}")
 
 
-async def test_a_kind_that_was_met_is_watched_by_its_metadata_and_nobody_had_to_know_its_plural(view, clock):
+async def test_a_looked_up_kind_is_watched_as_metadata_without_a_declared_plural(view, clock):
     view.record_lookup(WIDGETS)
     await clock.advance(1)
 
@@ -75,7 +75,7 @@ async def test_a_kind_that_is_watched_anyway_is_not_kept_as_one_that_was_met(sta
     assert view.recent_kinds == ()
 
 
-async def test_a_version_that_is_not_served_any_more_gives_way_to_the_one_that_was_met_now(view, clock):
+async def test_an_unserved_version_is_replaced_by_the_looked_up_one(view, clock):
     view.record_lookup(untyped("example.dev", "v0", "widgets", "Widget", namespaced=False))
     await clock.advance(60)
     assert view.all("Widget.example.dev") == ()

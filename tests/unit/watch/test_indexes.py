@@ -23,7 +23,7 @@ def test_an_object_is_indexed_under_each_of_its_values():
     assert (names(index, "x"), names(index, "y"), names(index, "z")) == (["a"], ["a"], [])
 
 
-def test_a_changed_object_leaves_its_old_values_and_is_new_under_those_that_stay():
+def test_a_changed_object_leaves_old_values_and_is_replaced_under_kept_ones():
     index = Index(zones)
     one, two = node("a", 1, zones="x_y"), node("a", 2, zones="y_z")
     move(index, None, one)
@@ -40,7 +40,7 @@ def test_a_value_without_objects_is_forgotten():
     assert list(index.values()) == []
 
 
-def test_what_is_found_comes_by_name_and_is_sorted_once():
+def test_results_are_sorted_once_by_name():
     index = Index(zones)
     for name in ("b", "c", "a"):
         move(index, None, node(name, 1, zones="x"))

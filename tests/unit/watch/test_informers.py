@@ -107,7 +107,7 @@ async def test_an_older_version_is_watched_where_the_server_does_not_have_the_ne
     assert [(obj["apiVersion"], obj["metadata"]["name"]) for obj in view.all("Widget")] == [("example.dev/v1", "w")]
 
 
-async def test_when_a_newer_version_comes_nobody_takes_the_kind_for_empty(stage):
+async def test_during_a_version_change_the_kind_is_never_shown_as_empty(stage):
     seen = []
 
     def refresh(*_change):
@@ -146,7 +146,7 @@ async def test_a_selected_watch_has_only_what_is_selected(stage):
     assert stage.running == {"nodes[spare=true]"}
 
 
-async def test_what_we_wrote_is_in_the_view_before_the_watch_delivers_it(stage):
+async def test_our_write_is_in_the_view_before_the_watch_event(stage):
     await stage.make_node("a")
     view = stage.register(NODE_WATCH)
     await stage.start()
@@ -196,7 +196,7 @@ async def test_a_mapping_to_keys_that_fails_does_not_end_the_watch(stage):
     assert stage.watches.reports()[0].restarts == 0
 
 
-async def test_kinds_of_one_name_are_told_apart_by_their_group(stage):
+async def test_kinds_of_one_name_are_distinguished_by_group(stage):
     clash = untyped("example.dev", "v1", "nodes", "Node", namespaced=False)
     view = stage.register(Watch(clash, keys=names_of, optional=True), Watch(WIDGETS, keys=names_of, optional=True))
     assert view.all("Node.example.dev") == view.all("Node") == ()
@@ -211,7 +211,7 @@ async def test_one_kind_twice_in_one_capability_is_a_mistake_and_said(stage):
         stage.register(NODE_WATCH, Watch(NODES.decoded_as(Node), keys=names_of, label_selector="spare"))
 
 
-async def test_what_was_not_declared_is_named(stage):
+async def test_undeclared_kinds_are_named(stage):
     view = stage.register(NODE_WATCH)
     with pytest.raises(KeyError, match="Pod is not watched"):
         view.all("Pod")
@@ -265,7 +265,7 @@ async def test_a_need_that_cannot_be_evaluated_counts_as_needed(stage):
     assert stage.running == {"nodes"}
 
 
-async def test_an_answer_may_come_decoded_as_the_kind_is_watched_and_as_nothing_else(stage):
+async def test_a_response_is_accepted_only_in_the_watched_type(stage):
     await stage.make_node("a")
     view = stage.register(NODE_WATCH)
     await stage.start()

@@ -25,7 +25,7 @@ def ask(computed):
     return lambda state="a", now=NOW, subject="nova": memos.get(subject, state, now, compute)
 
 
-def test_it_is_computed_once_for_all_who_ask(ask):
+def test_a_value_is_computed_once_for_all_users(ask):
     assert [ask(), ask(), ask()] == [1, 1, 1]
 
 

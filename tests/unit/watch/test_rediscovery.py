@@ -41,7 +41,7 @@ def record_discoveries(stage, clock, monkeypatch):
     return asked
 
 
-async def test_while_nothing_is_missing_the_server_is_asked_rarely(stage, clock, monkeypatch):
+async def test_discovery_is_rare_while_no_kind_is_missing(stage, clock, monkeypatch):
     await stage.define_widgets()
     asked = record_discoveries(stage, clock, monkeypatch)
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
@@ -55,7 +55,7 @@ async def test_while_nothing_is_missing_the_server_is_asked_rarely(stage, clock,
     assert len(asked) == 1
 
 
-async def test_when_a_kind_goes_the_server_is_asked_often_until_it_is_back(stage, clock, monkeypatch):
+async def test_discovery_is_frequent_while_a_kind_is_missing(stage, clock, monkeypatch):
     await stage.define_widgets()
     asked = record_discoveries(stage, clock, monkeypatch)
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
@@ -127,7 +127,7 @@ async def test_after_an_invalidation_discovery_runs_a_few_times_and_then_periodi
     assert len(asked) == 1 + len(FOLLOW_UP_SECONDS)
 
 
-async def test_what_the_informers_have_found_out_the_applier_need_not_ask(stage):
+async def test_the_applier_uses_the_discovery_of_the_informers(stage):
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
     await stage.define_widgets()
 

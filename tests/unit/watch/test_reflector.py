@@ -106,7 +106,7 @@ async def test_the_list_is_streamed_and_the_same_stream_goes_on_with_changes(sta
     assert WATCH_SECONDS[0] <= int(asked.query["timeoutSeconds"]) <= WATCH_SECONDS[1]
 
 
-async def test_nothing_is_shown_of_a_list_that_is_not_whole(staged):
+async def test_an_incomplete_list_is_not_shown(staged):
     hold = Hold()
     stage = await staged([added("a", 1), hold])
     assert not stage.informer.is_synced
@@ -244,7 +244,7 @@ async def test_a_watch_that_ends_as_it_should_may_be_silent_for_another_minute(s
     assert "has received nothing" in stage.informer.staleness()
 
 
-async def test_the_end_of_a_silence_is_told_so_that_no_status_goes_on_saying_stale(staged, clock):
+async def test_the_end_of_a_silence_is_reported_so_that_the_stale_condition_ends(staged, clock):
     stage = await staged([bookmark(5, is_end=True), (stream := Hold())])
     await clock.advance(SILENT_SECONDS + 2)
     assert "has received nothing" in stage.informer.staleness()
@@ -284,7 +284,7 @@ async def test_backoff_grows_while_nothing_is_received_and_resets_after(staged, 
         assert full / 2 <= wait <= full
 
 
-async def test_the_server_is_given_the_time_it_asks_for(staged, clock):
+async def test_retry_after_is_honoured(staged, clock):
     stage = await staged([bookmark(5, is_end=True), TORN], refusal(429, retry_after=12), [Hold()])
     await clock.advance(30)
     last, before = stage.script.watches[-1].at, stage.script.watches[-2].at
@@ -297,7 +297,7 @@ async def test_a_page_about_maintenance_does_not_end_the_watch_for_an_hour(stage
     assert stage.names == {"a": 6}
 
 
-async def test_one_object_that_does_not_decode_is_set_aside_and_the_stream_goes_on(staged):
+async def test_one_undecodable_object_is_set_aside_and_the_stream_continues(staged):
     bad = {"type": "MODIFIED", "object": {"metadata": {"name": "a", "resourceVersion": "6", "labels": 5}}}
     stage = await staged([added("a", 1), bookmark(5, is_end=True), bad, added("b", 7), Hold()])
     assert stage.names == {"a": 1, "b": 7}

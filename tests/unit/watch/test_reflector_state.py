@@ -16,7 +16,7 @@ from nodeyard.watch.reflector import Phase, ReflectorEvent, State, next_state
         (Phase.WATCHING, ReflectorEvent.STOPPED, Phase.STOPPED),
     ],
 )
-def test_what_follows_at_once(phase, happening, follows):
+def test_immediate_transitions(phase, happening, follows):
     assert next_state(State(phase), happening).phase is follows
 
 
@@ -30,7 +30,7 @@ def test_what_follows_at_once(phase, happening, follows):
         (Phase.WATCHING, ReflectorEvent.SILENT, Phase.WATCHING),
     ],
 )
-def test_what_follows_after_a_wait(phase, happening, then):
+def test_delayed_transitions(phase, happening, then):
     waiting = next_state(State(phase), happening)
     assert waiting.phase is Phase.WAITING
     assert next_state(waiting, ReflectorEvent.BACKOFF_OVER).phase is then

@@ -56,14 +56,14 @@ def test_a_key_that_reserves_does_not_wait_any_more() -> None:
     assert reservations.waiting("b") == ("b",)
 
 
-def test_a_key_that_reserves_nothing_requeues_nobody() -> None:
+def test_a_key_without_reservations_requeues_no_other() -> None:
     reservations = reserving("k1")
     wait(reservations, "a", "b")
     assert reservations.release("a") == []
     assert reservations.waiting("b") == ("a", "b")
 
 
-def test_what_is_released_once_is_not_released_again() -> None:
+def test_a_reservation_is_released_only_once() -> None:
     reservations = reserving("k1")
     wait(reservations, "a")
     assert reservations.release("k1") == ["a"]
@@ -95,7 +95,7 @@ def test_a_plan_that_found_the_budget_spent_is_refused_if_a_part_is_free_meanwhi
     assert not reservations.reserve("k2", {}, ["b"])
 
 
-def test_a_plan_is_not_refused_for_another_budget_nor_for_what_was_before() -> None:
+def test_a_plan_is_not_refused_for_other_or_earlier_reservations() -> None:
     reservations = reserving("k1")
     reservations.begin("k2")
     reservations.reserve("k3", {"c": "t"})
@@ -112,7 +112,7 @@ def test_a_refused_key_is_planned_again_from_the_new_reservations() -> None:
 
 
 @pytest.mark.parametrize("forgets", [lambda all: all.drop("k1"), lambda all: all.clear()], ids=["key", "all"])
-def test_nothing_is_left_of_a_key_that_is_dropped(forgets) -> None:  # type: ignore[no-untyped-def]
+def test_a_dropped_key_leaves_no_reservations(forgets) -> None:  # type: ignore[no-untyped-def]
     reservations = Reservations()
     reservations.reserve("k1", {"b": "t"}, ["c"])
     forgets(reservations)

@@ -49,7 +49,7 @@ def inquiry(facts, news):
     return facts.register(lambda: news.append("news"))
 
 
-def test_nothing_is_wanted_before_somebody_asks(facts, server, asked, inquiry):
+def test_facts_are_not_requested_before_use(facts, server, asked, inquiry):
     assert inquiry.is_answered
     assert not facts.is_uid_asked
     assert not facts.are_versions_asked
@@ -87,13 +87,13 @@ def test_a_changed_answer_is_reported(facts, server, inquiry, news):
     assert news == ["news"]
 
 
-def test_who_has_not_asked_is_not_notified(facts, server, inquiry, news):
+def test_views_that_did_not_ask_are_not_notified(facts, server, inquiry, news):
     facts.set_uid("u")
     server.serve(facts, catalog("v1"))
     assert news == []
 
 
-def test_a_new_uid_is_reported_to_who_asked_for_it(facts, server, inquiry, news):
+def test_a_new_uid_is_reported_to_its_users(facts, server, inquiry, news):
     assert inquiry.uid == ""
     facts.set_uid("u")
     facts.set_uid("u")

@@ -43,7 +43,7 @@ def spent(source: str) -> int:
 
 
 @pytest.mark.parametrize("source", COSTLY)
-def test_what_takes_long_spends_the_trial_budget(source: str) -> None:
+def test_slow_expressions_exceed_the_trial_budget(source: str) -> None:
     expression = Expression.compile(source, list(VARIABLES))
 
     with pytest.raises(CostlyError):
@@ -51,7 +51,7 @@ def test_what_takes_long_spends_the_trial_budget(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["items.size() == 400", "'k7' in items", "left == left", "text.startsWith('a')"])
-def test_what_is_quick_is_evaluated_on_trial(source: str) -> None:
+def test_fast_expressions_are_evaluated_on_trial(source: str) -> None:
     assert Expression.compile(source, list(VARIABLES)).evaluate(VARIABLES, Budget.trial()) is True
     assert spent(source) < TRIAL // 10
 

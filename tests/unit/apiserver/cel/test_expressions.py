@@ -50,7 +50,7 @@ def test_a_null_field_of_plain_json_is_there() -> None:
         ("oldObject.metadata.name == ''", "no such key: metadata"),
     ],
 )
-def test_what_is_not_there_is_an_error(source: str, error: str) -> None:
+def test_missing_values_are_errors(source: str, error: str) -> None:
     with pytest.raises(EvaluationError, match=f"^{error}$"):
         evaluate(source, object=POD, oldObject=None)
 
@@ -66,7 +66,7 @@ def test_what_is_not_there_is_an_error(source: str, error: str) -> None:
         ("int('x')", [INT], "program instantiation failed: type conversion error from 'string' to 'int'"),
     ],
 )
-def test_what_does_not_fit_is_refused(source: str, results: list[Any], error: str) -> None:
+def test_mismatched_types_are_refused(source: str, results: list[Any], error: str) -> None:
     with pytest.raises(CompileError, match=f"^{error}"):
         Expression.compile(source, ["object"], results)
 
@@ -123,7 +123,7 @@ def test_variables_build_on_each_other() -> None:
     assert expression.evaluate(composition.bind({"object": POD}, Budget())) is True
 
 
-def test_a_variable_nobody_asks_for_is_not_evaluated() -> None:
+def test_an_unused_variable_is_not_evaluated() -> None:
     composition = composed(broken="object.nope", fine="1")
     expression = Expression.compile("variables.fine == 1", composition.scope, [BOOL])
 

@@ -58,7 +58,7 @@ def test_a_path_leads_to_a_schema(path: str, written: str, type_: str) -> None:
         (".", "unexpected end of JSON path"),
     ],
 )
-def test_a_path_that_leads_nowhere_says_why(path: str, problem: str) -> None:
+def test_an_unknown_path_explains_why(path: str, problem: str) -> None:
     with pytest.raises(FieldPathError) as refused:
         resolve(path, SCHEMA)
 

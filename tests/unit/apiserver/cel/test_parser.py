@@ -86,7 +86,7 @@ def test_operators_bind_as_in_the_grammar(source: str, tree: str) -> None:
         (r"'\?\"\''", "?\"'"),
     ],
 )
-def test_literals_mean_what_they_say(source: str, value: object) -> None:
+def test_literals_have_their_value(source: str, value: object) -> None:
     node = parse(source)
 
     assert isinstance(node, Literal)
@@ -97,7 +97,7 @@ def test_literals_mean_what_they_say(source: str, value: object) -> None:
     "source",
     ["a b", "'a", "9223372036854775808", r"'\q'", "1.2.3", "a.", "a[", "{1}", "if", "a ? b", "@", "a.`b-c`", "f(", ""],
 )
-def test_what_is_no_expression_is_refused_with_a_place(source: str) -> None:
+def test_an_invalid_expression_is_refused_with_its_position(source: str) -> None:
     with pytest.raises(CompileError, match=r"^ERROR: <input>:\d+:\d+: \S"):
         parse(source)
 
@@ -111,7 +111,7 @@ def test_a_long_sum_is_no_deeper_than_allowed() -> None:
 
 
 @pytest.mark.parametrize("source", [" + ".join(["1"] * 200), "(" * 60 + "1" + ")" * 60, "[" * 500], ids=lambda s: s[:4])
-def test_what_is_too_deep_is_refused(source: str) -> None:
+def test_too_deep_expressions_are_refused(source: str) -> None:
     with pytest.raises(CompileError, match="recursion limit exceeded"):
         parse(source)
 

@@ -23,7 +23,7 @@ def source(case: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("case", recorded("expressions"), ids=source)
-def test_an_expression_is_what_the_server_says_it_is(case: dict[str, Any]) -> None:
+def test_an_expression_has_the_result_of_the_real_server(case: dict[str, Any]) -> None:
     answer: dict[str, Any]
     try:
         expression = Expression.compile(case["expression"], {"self": BOOL})

@@ -74,13 +74,13 @@ def test_the_root_shows_its_kind_and_of_its_metadata_only_the_names() -> None:
     assert "undefined field 'labels'" in str(errors[0])
 
 
-def test_what_hides_behind_dyn_stays_hidden() -> None:
+def test_values_hidden_by_dyn_stay_hidden() -> None:
     rules = rules_of({"x-kubernetes-validations": [{"rule": "has(dyn(self.metadata).labels)"}]})
 
     assert told(rules, {"metadata": {"name": "x", "labels": {"a": "b"}}}) != []
 
 
-def test_what_is_wrong_but_unchanged_is_a_warning() -> None:
+def test_an_old_violation_that_is_unchanged_is_a_warning() -> None:
     rules = rules_of(spec_of(a=LARGE, b={"type": "integer"}))
     warnings: list[str] = []
 
@@ -90,7 +90,7 @@ def test_what_is_wrong_but_unchanged_is_a_warning() -> None:
     assert warnings == ["spec.a: Invalid value: 1: failed rule: self > 5"]
 
 
-def test_what_was_wrong_and_is_wrong_in_another_way_is_an_error() -> None:
+def test_an_old_violation_that_changes_is_an_error() -> None:
     rules = rules_of(spec_of(a=LARGE))
     warnings: list[str] = []
 
@@ -119,7 +119,7 @@ def test_a_list_of_hundreds_is_not_too_long_to_be_compared_with_itself() -> None
     assert len(told(rules, {"spec": {"a": [*names, {"name": "7"}]}})) == 1
 
 
-def test_a_rule_that_runs_away_is_stopped_and_no_other_is_asked() -> None:
+def test_a_rule_over_budget_is_stopped_and_no_other_is_evaluated() -> None:
     endless = "self.all(x, self.all(y, self.all(z, self.all(w, x + y + z + w >= 0))))"
     lists = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": endless}]}
     rules = rules_of(spec_of(a=lists, b=LARGE))
@@ -151,7 +151,7 @@ def test_errors_say_where_in_the_definition_they_are(path: str) -> None:
     assert [error.field for error in errors] == [f"{prefix}properties[a].items.x-kubernetes-validations[1].rule"]
 
 
-def test_a_rule_that_does_not_compile_leaves_the_others_standing() -> None:
+def test_a_rule_that_does_not_compile_leaves_the_others_in_force() -> None:
     rules, errors = compile_rules(
         compile_schema({"type": "object", "x-kubernetes-validations": [{"rule": "foo"}, NAME_IS_Y]})
     )

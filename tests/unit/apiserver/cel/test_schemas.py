@@ -84,7 +84,7 @@ def test_fields_are_converted_by_their_schema() -> None:
     assert value.find("stray") is MISSING
 
 
-def test_lists_know_what_kind_they_are() -> None:
+def test_lists_know_their_list_type() -> None:
     items = {"type": "object", "properties": {"k": {"type": "string"}}, "required": ["k"]}
 
     as_set = adapted({"type": "array", "x-kubernetes-list-type": "set", "items": INTEGER}, [1])
@@ -98,7 +98,7 @@ def test_lists_know_what_kind_they_are() -> None:
     assert as_map.key_of(as_map[0]) == ("a",)
 
 
-def test_what_does_not_have_its_format_is_an_error_when_it_is_looked_at() -> None:
+def test_a_value_in_the_wrong_format_is_an_error_when_it_is_used() -> None:
     value = adapted({"type": "object", "properties": {"a": {"type": "string", "format": "byte"}}}, {"a": "?"})
 
     with pytest.raises(EvaluationError, match=r"^Invalid byte formatted string \?"):

@@ -95,7 +95,7 @@ async def test_a_dry_run_binds_nothing(env):
         ),
     ],
 )
-async def test_a_binding_that_makes_no_sense_is_refused(env, body, code, message):
+async def test_an_invalid_binding_is_refused(env, body, code, message):
     await env.pod("a")
     error = await refusal(bind(env, body))
     assert (error.code, error.message) == (code, message)

@@ -106,7 +106,7 @@ async def test_a_lost_race_is_retried_without_a_log_line(run):
     assert logs == []
 
 
-async def test_what_is_gone_needs_nothing_more(run):
+async def test_a_deleted_object_needs_no_reconcile(run):
     controller = run({"gone": [not_found("", "pods", "gone")]})
     controller.queue.add("gone")
     await controller.clock.advance(3600)

@@ -61,7 +61,7 @@ async def test_a_pod_on_its_way_out_is_not_healthy(env):
     assert await counts(env) == (2, 1, 1, 0)
 
 
-async def test_a_share_is_taken_of_what_the_controllers_want(env):
+async def test_a_percentage_is_of_the_replicas_that_controllers_want(env):
     replica_set = await env.workload("replicasets", "web", 10)
     await pods(env, 4, controller=replica_set)
     await env.budget("web", WEB, minAvailable="25%")
@@ -179,7 +179,7 @@ async def test_an_eviction_that_did_not_come_is_forgotten_after_two_minutes(env)
     assert await counts(env) == (2, 1, 2, 1)
 
 
-async def test_a_pod_marked_for_a_disruption_that_did_not_come_loses_the_mark(env):
+async def test_the_disruption_target_condition_is_removed_if_no_disruption_follows(env):
     await pods(env, 1)
     ready = {"type": "Ready", "status": "True"}
     told = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": env.moment(), "reason": "Somebody"}

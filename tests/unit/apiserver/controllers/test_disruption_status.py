@@ -39,12 +39,12 @@ def test_how_many_pods_are_expected_and_how_many_must_be_healthy(spec, expected,
     assert statuses.count(spec, PODS, SCALES) == Counts(expected, desired)
 
 
-def test_pods_that_nobody_manages_are_not_expected_where_a_share_is_asked():
+def test_unmanaged_pods_are_not_expected_with_a_percentage():
     assert statuses.count({"maxUnavailable": 1}, {"lone": pod()}, {}) == Counts(0, 0)
     assert statuses.count({"minAvailable": 1}, {"lone": pod()}, {}) == Counts(1, 1)
 
 
-def test_a_controller_that_is_gone_makes_the_count_impossible():
+def test_a_deleted_controller_fails_the_count():
     with pytest.raises(ScaleError, match='found no controllers for pod "web-1"'):
         statuses.count({"maxUnavailable": 1}, PODS, {"db": ("db", 3)})
 
@@ -69,7 +69,7 @@ def test_an_eviction_is_remembered_until_the_pod_leaves_or_two_minutes_have_pass
     assert found.recheck_at == EPOCH + timedelta(seconds=90)
 
 
-def test_nothing_granted_needs_no_second_look():
+def test_an_empty_disrupted_map_needs_no_resync():
     assert statuses.disrupted({}, {}, EPOCH) == ({}, None)
 
 
@@ -77,7 +77,7 @@ def budget(**status):
     return {"metadata": {"name": "b", "generation": 3}, "spec": {}, **({"status": status} if status else {})}
 
 
-def test_the_status_says_how_many_may_go():
+def test_the_status_has_the_allowed_disruptions():
     status = statuses.status(budget(), Counts(5, 3), 5, {}, EPOCH)
     assert status == {
         "observedGeneration": 3,
@@ -99,7 +99,7 @@ def test_the_status_says_how_many_may_go():
 
 
 @pytest.mark.parametrize(("counts", "healthy"), [(Counts(5, 3), 3), (Counts(5, 3), 1), (Counts(0, 0), 4)])
-def test_nothing_may_go_when_too_few_are_healthy_or_none_is_expected(counts, healthy):
+def test_no_disruption_is_allowed_with_too_few_healthy_or_no_expected_pods(counts, healthy):
     status = statuses.status(budget(), counts, healthy, {}, EPOCH)
     assert status["disruptionsAllowed"] == 0
     assert status["conditions"][0]["reason"] == "InsufficientPods"

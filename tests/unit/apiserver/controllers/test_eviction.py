@@ -109,7 +109,7 @@ async def test_a_budget_that_is_used_up_refuses_with_429(env):
     assert "deletionTimestamp" not in (await env.get(f"{PODS}/a"))["metadata"]
 
 
-async def test_a_budget_not_yet_counted_asks_to_come_back_in_ten_seconds(idle_env):
+async def test_an_uncounted_budget_asks_for_a_retry_in_ten_seconds(idle_env):
     await web(idle_env, "a")
     await budget(idle_env)
     error = await refusal(idle_env.evict("a"))
@@ -149,7 +149,7 @@ async def test_a_finished_pod_is_evicted_without_a_budget(env, phase):
     assert await env.evict("a") == SUCCESS
 
 
-async def test_a_pod_on_its_way_out_may_be_evicted_again(env):
+async def test_a_terminating_pod_may_be_evicted_again(env):
     await web(env, "a", finalizers=["example.com/held"])
     await env.delete(f"{PODS}/a")
     await budget(env)
@@ -163,7 +163,7 @@ async def test_a_pod_not_ready_is_guarded_while_too_few_are_healthy(env):
     assert error.details["causes"][0]["message"] == "The disruption budget web needs 1 healthy pods and has 0 currently"
 
 
-async def test_a_pod_not_ready_may_go_while_the_others_are_well(env):
+async def test_an_unready_pod_may_be_evicted_while_the_others_are_healthy(env):
     await web(env, "ill", ready=False)
     await web(env, "well")
     await budget(env)
@@ -172,7 +172,7 @@ async def test_a_pod_not_ready_may_go_while_the_others_are_well(env):
     assert "disruptedPods" not in await budget_status(env)
 
 
-async def test_a_pod_not_ready_may_always_go_where_the_budget_says_so(env):
+async def test_an_unready_pod_may_always_be_evicted_under_always_allow(env):
     await web(env, "ill", ready=False)
     await budget(env, minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
     assert await env.evict("ill") == SUCCESS
@@ -259,12 +259,12 @@ async def test_a_body_that_is_no_eviction_of_this_pod_is_a_bad_request(env, body
 
 
 @pytest.mark.parametrize("kind", [{}, {"apiVersion": "policy/v1beta1", "kind": "Eviction"}], ids=["none", "v1beta1"])
-async def test_the_kind_may_be_left_out_and_the_old_version_is_taken(env, kind):
+async def test_the_kind_is_optional_and_the_old_version_is_accepted(env, kind):
     await web(env, "a")
     assert await env.call("POST", f"{PODS}/a/eviction", {**kind, "metadata": {"name": "a"}}) == SUCCESS
 
 
-async def test_options_that_make_no_sense_are_invalid(env):
+async def test_contradictory_delete_options_are_invalid(env):
     await web(env, "a")
     error = await refusal(env.evict("a", dryRun=["Some"]))
     assert error.code == 422
@@ -278,7 +278,7 @@ async def test_options_that_make_no_sense_are_invalid(env):
     )
 
 
-async def test_in_a_namespace_that_is_leaving_nothing_is_evicted(env):
+async def test_nothing_is_evicted_in_a_terminating_namespace(env):
     await env.namespace("shop")
     await env.pod("a", "shop", node="n1", ready=True)
     await env.delete("/api/v1/namespaces/shop")

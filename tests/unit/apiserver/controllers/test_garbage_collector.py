@@ -59,7 +59,7 @@ async def test_in_the_foreground_only_dependents_that_block_are_waited_for(env):
     assert (await env.get(f"{CONFIG_MAPS}/child"))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_dependent_that_stops_blocking_lets_the_owner_go(env):
+async def test_a_dependent_that_stops_blocking_releases_the_owner(env):
     mother = await env.config_map("mother")
     reference = env.owner(mother, blockOwnerDeletion=True)
     await env.config_map("child", ownerReferences=[reference], finalizers=["example.com/held"])
@@ -138,7 +138,7 @@ async def test_a_cluster_scoped_object_of_a_namespaced_owner_is_left_alone(env):
 
 
 @pytest.mark.parametrize("api_version", ["nowhere.example.com/v1", "v7"])
-async def test_an_owner_of_a_kind_that_is_not_served_is_left_to_those_who_know_it(env, api_version):
+async def test_an_owner_of_an_unserved_kind_is_kept(env, api_version):
     stranger = {"apiVersion": api_version, "kind": "ConfigMap", "name": "x", "uid": "x"}
     await env.config_map("child", ownerReferences=[stranger])
     await env.settle()

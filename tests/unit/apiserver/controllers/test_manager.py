@@ -44,7 +44,7 @@ async def test_only_the_chosen_ones_run(idle_env):
     assert controllers.names == []
 
 
-async def test_who_writes_does_not_suffer_from_who_watches(env, monkeypatch):
+async def test_a_slow_watcher_does_not_slow_writers(env, monkeypatch):
     def stumble(self, resource, event):
         raise ValueError("what is this?")
 
@@ -55,7 +55,7 @@ async def test_who_writes_does_not_suffer_from_who_watches(env, monkeypatch):
     assert await env.get("/api/v1/namespaces/default/configmaps/one") is not None
 
 
-async def test_stopping_leaves_nothing_behind(idle_env):
+async def test_stopping_ends_all_tasks(idle_env):
     controllers = idle_env.server.controllers
     await controllers.start()
     await idle_env.node("n1", ready="True")

@@ -37,7 +37,7 @@ async def test_an_empty_namespace_goes_at_once(env):
     assert await env.get(URL) is None
 
 
-async def test_everything_in_a_namespace_goes_with_it(env):
+async def test_all_objects_of_a_namespace_are_deleted_with_it(env):
     await env.namespace("shop")
     await env.config_map("one", "shop")
     await env.config_map("two", "shop")
@@ -103,7 +103,7 @@ async def test_the_condition_follows_what_remains(env):
     assert message == "Some resources are remaining: configmaps. has 1 resource instances"
 
 
-async def test_pods_go_before_everything_else(env):
+async def test_pods_are_deleted_before_all_other_objects(env):
     await env.namespace("shop")
     await env.config_map("needed-by-the-pod", "shop")
     await env.pod("worker", "shop", node="n1", ready=True)
@@ -130,7 +130,7 @@ async def test_pods_that_outlive_their_grace_period_are_reported(env):
     )
 
 
-async def test_a_finalizer_of_somebody_else_keeps_the_empty_namespace(env):
+async def test_a_foreign_finalizer_keeps_the_empty_namespace(env):
     await env.namespace("shop")
     namespace = await env.get(URL)
     namespace["spec"]["finalizers"] = ["kubernetes", "example.com/other"]
@@ -152,7 +152,7 @@ async def test_a_namespace_that_was_leaving_before_the_controllers_started_is_em
     assert await idle_env.get(URL) is None
 
 
-async def test_nothing_new_comes_into_a_namespace_that_is_leaving(env):
+async def test_nothing_is_created_in_a_terminating_namespace(env):
     await env.namespace("shop")
     await env.config_map("one", "shop", finalizers=["example.com/a"])
     await env.delete(URL)

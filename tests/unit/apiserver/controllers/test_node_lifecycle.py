@@ -70,7 +70,7 @@ async def test_fifty_seconds_after_its_last_lease_or_status_a_node_is_unknown(en
     assert (await conditions(env, "n2"))["Ready"] == ("True", "")
 
 
-async def test_a_node_that_comes_back_loses_its_taints(env):
+async def test_a_node_that_is_ready_again_loses_its_taints(env):
     await env.node("n1", ready="True")
     await live(env)
     await keep_alive(env, 60, "n2")

@@ -47,7 +47,7 @@ def test_taints_of_others_and_their_order_are_kept():
     assert with_no_schedule((MINE, old, stale), keys, NOW) == [MINE, old, added]
 
 
-def test_a_taint_of_ours_with_another_effect_is_not_ours():
+def test_a_controller_taint_with_another_effect_is_foreign():
     soft = Taint("node.kubernetes.io/not-ready", effect="PreferNoSchedule")
     assert with_no_schedule((soft,), [], NOW) == [soft]
 

@@ -37,7 +37,7 @@ def test_a_large_disrupted_zone_releases_one_node_in_a_hundred_seconds():
     assert zones_with(ready=1, lost=60).release("z", now=100) == ("z-lost-0", 100)
 
 
-def test_nothing_is_released_when_no_node_anywhere_is_ready():
+def test_no_pod_is_evicted_while_no_node_is_ready():
     zones = zones_with(lost=2)
     assert zones.is_fully_disrupted
     assert zones.release("z", now=0) == (None, None)

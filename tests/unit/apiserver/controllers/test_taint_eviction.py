@@ -54,7 +54,7 @@ async def test_a_pod_that_tolerates_it_for_a_time_stays_that_long(env):
     assert await is_leaving(env, "patient")
 
 
-async def test_a_taint_that_is_taken_away_in_time_does_no_harm(env):
+async def test_a_taint_removed_in_time_evicts_no_pod(env):
     await env.node("n1", ready="True")
     await pod(env, "patient", tolerationSeconds=30)
     await taint(env, TAINT)
@@ -87,7 +87,7 @@ async def test_a_pod_that_is_bound_to_a_tainted_node_is_checked_too(env):
     assert await is_leaving(env, "late")
 
 
-async def test_taints_that_only_keep_new_pods_away_delete_nothing(env):
+async def test_taints_without_no_execute_evict_no_pod(env):
     await env.node("n1", ready="True")
     await pod(env, "intolerant")
     await taint(env, {**TAINT, "effect": "NoSchedule"})

@@ -35,7 +35,7 @@ def test_a_toleration_that_does_not_fit_does_not_cover(toleration):
     assert not toleration.covers(TAINT)
 
 
-def test_without_taints_a_pod_may_stay():
+def test_without_taints_a_pod_is_not_evicted():
     assert seconds_tolerated([], []) == FOREVER
 
 

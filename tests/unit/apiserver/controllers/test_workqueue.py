@@ -18,7 +18,7 @@ async def queue(clock):
     made.close()
 
 
-async def test_keys_come_out_in_the_order_they_went_in_and_each_once(queue):
+async def test_keys_are_taken_once_in_the_order_of_their_addition(queue):
     for key in ("a", "b", "a", "c", "b"):
         queue.add(key)
     assert [await queue.get() for _ in range(3)] == ["a", "b", "c"]
@@ -39,7 +39,7 @@ async def test_getting_waits_until_there_is_something(queue):
     assert await getting == "a"
 
 
-async def test_a_key_of_later_comes_when_its_time_has_come(queue, clock):
+async def test_a_delayed_key_is_taken_when_it_is_due(queue, clock):
     queue.add_after("late", 600)
     queue.add_after("soon", 10)
     getting = asyncio.create_task(queue.get())
@@ -92,7 +92,7 @@ async def test_a_discarded_key_does_not_come(queue, clock):
     assert await getting == "c"
 
 
-async def test_the_queue_is_idle_only_when_nothing_waits_and_nothing_runs(queue, clock):
+async def test_the_queue_is_idle_only_without_waiting_and_running_keys(queue, clock):
     assert queue.is_idle
     queue.add("a")
     assert not queue.is_idle

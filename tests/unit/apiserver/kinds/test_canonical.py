@@ -92,7 +92,7 @@ def test_line_breaks_and_stray_bits_are_dropped() -> None:
 
 
 @given(st.binary(max_size=50))
-def test_what_is_encoded_is_kept(data: bytes) -> None:
+def test_encoding_keeps_all_values(data: bytes) -> None:
     text = base64.b64encode(data).decode()
     assert canonical_base64(text) == text
 

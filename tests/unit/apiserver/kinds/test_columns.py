@@ -17,7 +17,7 @@ def test_every_kind_has_a_cell_for_each_column() -> None:
         assert len(row) == len(resource.versions["v1"].columns), plural
 
 
-def test_a_budget_shows_what_it_was_given() -> None:
+def test_a_budget_shows_its_limits() -> None:
     obj = named(spec={"maxUnavailable": 0}, status={"disruptionsAllowed": 2})
     assert cells("policy", "poddisruptionbudgets", obj) == ["x", "N/A", "0", 2, "60m"]
 

@@ -41,7 +41,7 @@ def test_a_pointers_zero_is_a_value() -> None:
     assert lease["spec"] == {"leaseTransitions": 0, "holderIdentity": ""}
 
 
-def test_what_go_always_writes_is_there() -> None:
+def test_fields_without_omitempty_are_always_written() -> None:
     status = decoded(NODE, {"metadata": {"name": "n"}})["status"]
     assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 0}}
     assert status["nodeInfo"]["kubeletVersion"] == ""
@@ -75,14 +75,14 @@ def test_unknown_fields_are_dropped_and_named_where_they_stood() -> None:
     assert outcome.object["spec"]["taints"] == [{"key": "a", "effect": "NoExecute"}]
 
 
-def test_what_is_given_is_never_changed() -> None:
+def test_arguments_are_not_changed() -> None:
     body: dict[str, Any] = {"metadata": {"name": "n", "labels": {}}, "status": {"capacity": {"memory": "1024Mi"}}}
     decode(NODE, body)
     assert body == {"metadata": {"name": "n", "labels": {}}, "status": {"capacity": {"memory": "1024Mi"}}}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.reply.object], ids=lambda case: case.id)
-def test_what_the_server_wrote_is_read_without_change(case: Any) -> None:
+def test_objects_of_the_real_server_are_read_unchanged(case: Any) -> None:
     obj = case.reply.object
     group, _, version = obj["apiVersion"].rpartition("/")
     definition = definition_of(group, version, obj["kind"])

@@ -41,7 +41,7 @@ def test_roles_come_from_labels_in_order() -> None:
     assert row(node())["Roles"] == "<none>"
 
 
-def test_wide_columns_have_words_for_what_is_not_known() -> None:
+def test_unknown_values_of_wide_columns_have_placeholders() -> None:
     shown = row(node())
     assert shown["Age"] == "60m"
     assert [shown[name] for name in ("Internal-IP", "External-IP")] == ["<none>", "<none>"]

@@ -41,7 +41,7 @@ def test_every_kind_says_which_it_is() -> None:
         assert schema["x-kubernetes-group-version-kind"] == [gvk]
 
 
-def test_only_what_openapi_knows_is_published() -> None:
+def test_only_kinds_in_openapi_are_published() -> None:
     for name in definitions():
         assert not {"always", "go", "inlined", "pointers", "ref"} & openapi_schema(name).keys()
 

@@ -178,7 +178,7 @@ PODS = {
         ([{"limits": {"example.com/gpu": "1"}}], "BestEffort"),
     ],
 )
-def test_the_class_of_service_follows_from_what_containers_ask_for(resources: list[dict], quality: str) -> None:
+def test_the_qos_class_follows_from_requests_and_limits(resources: list[dict], quality: str) -> None:
     containers = [{"name": f"c{place}", "resources": each} for place, each in enumerate(resources)]
     assert qos_class({"containers": containers}) == quality
 

@@ -134,7 +134,7 @@ def test_both_formats_of_an_object_say_the_same(sample: Sample) -> None:
         ),
     ],
 )
-def test_what_clients_send_is_read(body: str, expected: dict[str, Any]) -> None:
+def test_requests_of_clients_are_decoded(body: str, expected: dict[str, Any]) -> None:
     assert decode(base64.b64decode(body), Kind("", "", "")) == expected
 
 
@@ -142,7 +142,7 @@ def test_what_clients_send_is_read(body: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("api_version", ["", "a/b/c"])
-def test_what_the_envelope_leaves_out_is_what_the_endpoint_takes(api_version: str) -> None:
+def test_the_endpoint_gives_the_kind_that_the_envelope_omits(api_version: str) -> None:
     body = envelope(api_version, "", field(1, field(1, "a")))
 
     assert decode(body, CONFIG_MAPS) == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
@@ -181,7 +181,7 @@ def test_a_broken_envelope_is_refused(body: bytes, why: str) -> None:
 
 
 @pytest.mark.parametrize(("api_version", "kind"), [("v1", "Foo"), ("foo/v1", "ConfigMap")])
-def test_a_kind_nobody_knows_is_refused_with_its_name(api_version: str, kind: str) -> None:
+def test_an_unknown_kind_is_refused_by_name(api_version: str, kind: str) -> None:
     with pytest.raises(ContentError) as refused:
         decode(envelope(api_version, kind, b""), CONFIG_MAPS)
 
@@ -221,7 +221,7 @@ def test_a_map_entry_may_lack_key_or_value() -> None:
     assert found["binaryData"] == {"": ""}
 
 
-def test_a_quantity_that_says_nothing_is_zero() -> None:
+def test_an_empty_quantity_is_zero() -> None:
     status = field(1, field(1, "cpu")) + field(1, field(1, "memory") + field(2, b""))
 
     assert read("v1", "Node", field(3, status))["status"]["capacity"] == {"cpu": "0", "memory": "0"}

@@ -34,7 +34,7 @@ def test_a_creator_does_not_set_status() -> None:
     assert made("", "pods", {**POD, "status": {"phase": "Running"}})["status"]["phase"] == "Pending"
 
 
-def test_an_update_leaves_status_and_a_status_write_leaves_spec() -> None:
+def test_an_update_keeps_status_and_a_status_update_keeps_spec() -> None:
     old = made("", "nodes", {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}})
     cordoned = changed("", "nodes", old, spec={"unschedulable": True}, status={"capacity": {"cpu": "8"}})
     assert cordoned["spec"] == {"unschedulable": True}
@@ -53,7 +53,7 @@ def test_a_status_write_may_change_a_nodes_labels_but_not_a_deployments() -> Non
     assert "labels" not in new["metadata"]
 
 
-def test_what_an_endpoint_resets_is_not_owned_by_who_writes_it() -> None:
+def test_fields_that_an_endpoint_resets_are_not_owned_by_the_writer() -> None:
     deployments = RESOURCES["apps", "deployments"].strategy
     assert deployments.reset_fields("") == (("status",),)
     assert deployments.reset_fields("status") == (("spec",), ("metadata", "labels"))

@@ -96,7 +96,7 @@ def test_a_kind_is_found_by_group_and_name(group: str, kind: str, definition: st
     assert definition_of(group, "v1", kind) == definition
 
 
-def test_go_types_are_named_as_go_prints_them() -> None:
+def test_go_types_are_printed_as_in_go() -> None:
     props = definitions()[CORE + "PodSpec"]["properties"]
     assert go_type(props["containers"]) == "[]v1.Container"
     assert go_type(props["nodeSelector"]) == "map[string]string"

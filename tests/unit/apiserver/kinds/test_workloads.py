@@ -78,7 +78,7 @@ def test_a_job_counts_its_completions(spec: dict[str, int], shown: str) -> None:
     assert cells("batch", "jobs", workload(status={"succeeded": 1}, **spec))[2] == shown
 
 
-def test_a_job_shows_how_long_it_took_or_takes() -> None:
+def test_a_job_shows_its_duration() -> None:
     started = {"startTime": "2025-12-31T23:30:00Z"}
     assert cells("batch", "jobs", workload())[3] == ""
     assert cells("batch", "jobs", workload(status=started))[3] == "30m"

@@ -38,7 +38,7 @@ def grant(cluster, *rules: dict[str, Any]) -> None:
         ("authorizer.path('/healthz').check('get').errored()", False),
     ],
 )
-async def test_a_policy_may_ask_what_else_the_user_may_do(cluster, expression: str, is_allowed: bool) -> None:
+async def test_a_policy_may_check_other_rights_of_the_user(cluster, expression: str, is_allowed: bool) -> None:
     grant(
         cluster,
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
@@ -61,6 +61,6 @@ async def test_a_policy_may_ask_what_else_the_user_may_do(cluster, expression: s
         ),
     ],
 )
-async def test_a_question_that_makes_no_sense_fails(cluster, expression: str, fault: str) -> None:
+async def test_an_invalid_authorizer_check_fails(cluster, expression: str, fault: str) -> None:
     cluster.policy(rule(expression))
     assert (await cluster.denial()).endswith(f"resulted in error: {fault}")

@@ -49,7 +49,7 @@ def rule(expression: str, **more: str) -> dict[str, str]:
 POLICY = "ValidatingAdmissionPolicy"
 
 
-async def test_what_compiles_gets_in() -> None:
+async def test_expressions_that_compile_are_accepted() -> None:
     spec = {
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
         "variables": [rule("object.spec.replicas", name="n")],
@@ -103,7 +103,9 @@ async def test_what_compiles_gets_in() -> None:
         ),
     ],
 )
-async def test_what_does_not_is_refused_by_where_and_why(spec: dict[str, Any], field: str, fault: str) -> None:
+async def test_expressions_that_do_not_compile_are_refused_with_field_and_reason(
+    spec: dict[str, Any], field: str, fault: str
+) -> None:
     assert await faults(POLICY, spec=spec) == [(field, fault)]
 
 
@@ -123,6 +125,6 @@ async def test_the_conditions_of_webhooks_are_checked_too(kind: str) -> None:
     assert "undeclared reference to 'params'" in fault
 
 
-async def test_an_update_that_leaves_them_alone_is_let_through() -> None:
+async def test_an_update_that_keeps_invalid_expressions_is_accepted() -> None:
     spec = {"validations": [rule("'a'")]}
     await check(POLICY, old={"metadata": {}, "spec": spec}, spec=spec)

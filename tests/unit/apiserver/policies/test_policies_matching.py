@@ -26,12 +26,12 @@ WIDGETS = resource("widgets", "Widget", "example.com", versions="v2 v1")
 ALL_CONFIGMAPS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
 
 
-async def test_a_policy_without_binding_says_nothing(cluster) -> None:
+async def test_a_policy_without_binding_has_no_effect(cluster) -> None:
     cluster.policy(NO, bind=False)
     await cluster.judge()
 
 
-async def test_policies_and_bindings_come_into_force_and_go_at_once(cluster) -> None:
+async def test_policies_and_bindings_take_effect_and_end_at_once(cluster) -> None:
     cluster.policy(NO)
     await cluster.refusal()
     stored = cluster.store.get(BINDINGS, "", "b")

@@ -35,7 +35,7 @@ async def test_parameters_come_from_the_object_the_binding_names(cluster) -> Non
     assert await cluster.denial() == "failed expression: object.data.a == params.data.most"
 
 
-async def test_parameters_may_come_from_another_namespace(cluster) -> None:
+async def test_parameters_may_be_in_another_namespace(cluster) -> None:
     cluster.configmap("limits", most="z")
     cluster.policy(rule("params.data.most != 'z'"), paramKind=OF_CONFIGMAP, bind=False)
     cluster.bind(paramRef={"name": "limits", "namespace": "ns", "parameterNotFoundAction": "Allow"})

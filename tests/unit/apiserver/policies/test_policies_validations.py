@@ -72,12 +72,12 @@ async def test_a_validation_may_have_a_reason_of_its_own(cluster, reason: str, c
         ),
     ],
 )
-async def test_the_refusal_says_what_was_wrong(cluster, validation: dict[str, Any], message: str) -> None:
+async def test_the_denial_has_the_message_of_the_validation(cluster, validation: dict[str, Any], message: str) -> None:
     cluster.policy(validation)
     assert await cluster.denial() == message
 
 
-async def test_of_several_failures_the_first_is_returned(cluster) -> None:
+async def test_the_first_of_several_failures_is_returned(cluster) -> None:
     cluster.policy(rule("true"), rule("false", message="one"), rule("false", message="two"))
     assert await cluster.denial() == "one"
 

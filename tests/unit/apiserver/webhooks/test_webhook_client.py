@@ -71,7 +71,7 @@ async def test_a_webhook_that_is_not_there_may_be_ignored(cluster) -> None:
     assert (await cluster.admit()).warnings == []
 
 
-async def test_a_webhook_that_takes_too_long_is_given_up(cluster, server) -> None:
+async def test_a_slow_webhook_times_out(cluster, server) -> None:
     hanging = asyncio.Event()
 
     async def hang(review: dict[str, Any]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ async def test_a_deletion_cannot_be_patched(cluster, server) -> None:
     assert "attempted to modify the object" in (await cluster.refusal(operation="DELETE")).message
 
 
-async def test_a_webhook_that_asked_for_it_sees_what_came_after_it(cluster, server) -> None:
+async def test_a_webhook_with_reinvocation_sees_later_changes(cluster, server) -> None:
     cluster.hook(url=server.on("/first", {}), is_mutating=True, at="first.example.com", reinvocationPolicy="IfNeeded")
     cluster.hook(url=server.on("/never", {}), is_mutating=True, at="never.example.com")
     cluster.hook(url=server.on("/second", adding("x")), is_mutating=True, at="second.example.com")
@@ -81,7 +81,7 @@ async def test_a_webhook_that_asked_for_it_sees_what_came_after_it(cluster, serv
     assert server.asked[-1][2]["request"]["object"]["data"] == {"a": "b", "x": "y"}
 
 
-async def test_no_webhook_is_asked_again_when_nothing_changed(cluster, server) -> None:
+async def test_no_webhook_is_reinvoked_without_changes(cluster, server) -> None:
     cluster.hook(url=server.on("/first", adding("a", "b")), is_mutating=True, reinvocationPolicy="IfNeeded")
     await cluster.admit()
     assert len(server.asked) == 1

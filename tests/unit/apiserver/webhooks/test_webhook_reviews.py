@@ -180,7 +180,7 @@ async def test_validating_webhooks_are_called_at_the_same_time(cluster, server) 
     assert len(server.asked) == 2
 
 
-async def test_of_several_denials_the_first_by_name_is_returned(cluster, server) -> None:
+async def test_the_first_of_several_denials_by_name_is_returned(cluster, server) -> None:
     for name in ("b", "a"):
         cluster.hook(url=server.on(f"/{name}", {"allowed": False}), at=f"{name}.example.com")
     assert 'webhook "a.example.com" denied' in (await cluster.refusal()).message

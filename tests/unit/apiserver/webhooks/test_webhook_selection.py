@@ -158,7 +158,7 @@ def test_webhooks_are_called_in_the_order_of_their_configurations_names(cluster:
     assert cluster.called(write()) == ["a.example.com", "b.example.com", "c.example.com"]
 
 
-def test_configurations_come_into_force_and_go_at_once(cluster: Cluster) -> None:
+def test_configurations_take_effect_and_end_at_once(cluster: Cluster) -> None:
     assert not cluster.is_called(write())
     cluster.hook(rule("pods"))
     assert cluster.is_called(write())
@@ -248,7 +248,7 @@ def test_the_new_object_or_the_old_must_have_the_labels(cluster: Cluster) -> Non
     assert cluster.is_called(write(operation="DELETE", object=None, old=old))
 
 
-def test_a_selector_that_makes_no_sense_fails_the_writes_it_is_for(cluster: Cluster) -> None:
+def test_an_invalid_selector_fails_the_writes_it_applies_to(cluster: Cluster) -> None:
     cluster.hook(rule("pods"), objectSelector={"matchExpressions": [{"key": "a", "operator": "Sometimes"}]})
     with pytest.raises(ApiError, match='"Sometimes" is not a valid label selector operator') as caught:
         cluster.is_called(write())
@@ -286,7 +286,7 @@ def test_a_condition_that_fails_is_passed_over_where_failure_is_ignored(cluster:
     assert not cluster.is_called(write())
 
 
-def test_a_false_condition_decides_whatever_fails_beside_it(cluster: Cluster) -> None:
+def test_a_false_match_condition_decides_before_any_error(cluster: Cluster) -> None:
     cluster.hook(matchConditions=conditions("fail", "false"))
     assert not cluster.is_called(write())
 

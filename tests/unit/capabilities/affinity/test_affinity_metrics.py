@@ -33,7 +33,7 @@ def test_reviews_are_counted_by_class_decision_and_reason():
     assert sample("nodeyard_affinity_reviews_total", **labels) == 1
 
 
-def test_a_class_that_goes_takes_its_series_with_it():
+def test_metric_series_of_a_deleted_class_are_removed():
     recorder, sample = measured()
     dc1 = msgspec.convert(class_body("dc1", nodeSelector={"a": "b"}), AffinityClass)
     recorder.record(measure(ClassSnapshot(dc1, zones={"a": 2, "b": 1}, violators=["x/y"])))

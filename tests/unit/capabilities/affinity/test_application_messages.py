@@ -66,7 +66,7 @@ SAID = [
         ChooseAllowedClass(**NOTHING),
     ],
 )
-def test_where_no_class_is_allowed_no_text_says_to_choose_one(message):
+def test_no_text_suggests_a_class_where_none_is_allowed(message):
     said = message.text()
 
     assert "an allowed class" not in said

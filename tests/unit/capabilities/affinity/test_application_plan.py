@@ -93,14 +93,14 @@ def test_a_class_of_terms_reaches_the_chart_as_node_affinity():
     assert values["_scheduling"] == {"affinityClass": "either", "nodeAffinity": required}
 
 
-def test_without_a_class_nothing_is_said_about_placement():
+def test_an_application_without_a_class_gets_no_placement():
     body = body_of(snapshot({"replicas": 1}))
     assert names.AFFINITY_CLASS not in body["metadata"]["labels"]
     assert body["spec"]["values"] == {"replicas": 1}
     assert body["metadata"]["annotations"] == {names.CLASS_SOURCE: "none"}
 
 
-def test_a_users_labels_and_annotations_cannot_be_taken_for_ours():
+def test_user_labels_and_annotations_cannot_forge_ours():
     forged = {names.AFFINITY_CLASS: "dc3", "team": "db"}
     kept = {"note": "n", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
     body = body_of(snapshot(app=application({"affinityClass": "dc1"}, labels=forged, annotations=kept)))
@@ -145,7 +145,7 @@ def test_a_changed_value_is_written_and_one_that_is_gone_too():
     assert action.object.uid == "uid-live"
 
 
-def test_no_password_among_the_values_is_shown_whatever_becomes_of_it():
+def test_no_password_among_the_values_is_shown_in_any_diff():
     before = {"affinityClass": "dc1", "users": {"a": {"password": "hunter2"}}, "keys": ["hunter2"]}
     after = {"affinityClass": "dc1", "users": {"a": {"password": "hunter3"}}, "keys": []}
     live = released(before)
@@ -203,7 +203,7 @@ def test_labels_and_fields_of_others_are_left_alone():
     assert planned(snapshot({}, release=live)).actions == []
 
 
-def test_values_of_others_are_taken_out_before_ours_are_applied():
+def test_foreign_values_are_removed_before_ours_are_applied():
     live = released({"affinityClass": "dc1"})
     values = live["spec"]["values"]
     scheduling = {**values["_scheduling"], "nodeSelector": {ZONE: "dc1", "evil": "yes"}}
@@ -251,7 +251,7 @@ def other_controller(live):
 
 
 @pytest.mark.parametrize("change", [foreign_label, no_labels, other_controller])
-def test_a_release_of_somebody_else_is_a_conflict(change):
+def test_a_foreign_release_is_a_conflict(change):
     live = released({})
     change(live)
     unrecorded = application({"replicas": 9}, annotations={names.CLASS_RECORD: ""})
@@ -265,7 +265,7 @@ def no_owner(live):
 
 
 @pytest.mark.parametrize("change", [foreign_label, no_labels, no_owner])
-def test_a_release_that_the_record_names_is_its_own_whatever_its_labels_say(change):
+def test_a_release_named_in_the_record_is_ours_regardless_of_its_labels(change):
     live = released({})
     wanted = live["metadata"]["labels"]
     change(live)
@@ -283,7 +283,7 @@ def test_a_release_that_the_record_names_is_not_taken_from_another_controller():
     assert (made.actions, refusals(made)) == ([], [Reason.NAME_CONFLICT])
 
 
-def test_a_release_that_somebody_else_has_just_made_unseen_is_not_taken_from_them():
+def test_a_foreign_release_created_since_the_snapshot_is_not_taken_over():
     made = planned(snapshot({}))
     assert [made.writes[each.id].is_first for each in written(made)] == [True]
     changed = planned(snapshot({"replicas": 9}, release=released({})))
@@ -325,7 +325,7 @@ def test_a_release_that_is_going_is_waited_for(change):
     ],
     ids=lambda given: given.value if isinstance(given, Reason) else "",
 )
-def test_nothing_is_released_while_it_is_refused(given, reason):
+def test_nothing_is_applied_while_the_release_is_refused(given, reason):
     made = planned(given)
     assert (made.actions, refusals(made)) == ([], [reason])
 

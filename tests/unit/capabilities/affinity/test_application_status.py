@@ -78,7 +78,7 @@ def test_a_new_application_waits_for_its_release():
     assert all(each["observedGeneration"] == 1 for each in status["conditions"])
 
 
-def test_a_released_application_says_what_flux_says_and_what_class_it_has():
+def test_a_released_application_reports_its_class_and_the_state_of_the_release():
     given = snapshot({"affinityClass": "dc1"}, release=released({"affinityClass": "dc1"}))
     status = status_of(given)
     assert conditions(status)["Ready"] == conditions(status)["Released"] == ("True", "InstallSucceeded")
@@ -98,7 +98,7 @@ def test_an_unchanged_status_is_not_written():
     assert status_of(again) is None
 
 
-def test_what_others_say_in_the_status_stays():
+def test_foreign_status_fields_are_kept():
     theirs = {
         "externalIPs": 2,
         "conditions": [
@@ -193,7 +193,7 @@ def test_an_application_that_is_released_under_another_name_is_not_released_a_se
     assert "HelmRelease tenant-acme/pg-main-db" in message(status, "Ready")
 
 
-def test_a_release_of_somebody_else_is_not_taken_for_its_own():
+def test_a_foreign_release_is_not_reported_as_ours():
     foreign = released({})
     foreign["metadata"]["labels"] = {}
     foreign["metadata"]["ownerReferences"][0]["uid"] = "uid-of-another"

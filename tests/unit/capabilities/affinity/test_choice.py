@@ -92,14 +92,14 @@ def test_an_application_has_a_class(wanted, tenant, release, name, source, reaso
 
 @pytest.mark.parametrize("tenant", [BROKEN, BELOW], ids=["a broken default", "no default"])
 @pytest.mark.parametrize("release", [None, released("", names.EXPLICIT)], ids=["new", "kept"])
-def test_nobody_is_told_to_take_a_default_that_cannot_be_had(tenant, release):
+def test_a_default_that_cannot_be_used_is_never_suggested(tenant, release):
     message = choose(snapshot(spec(""), policy=tenant, release=release)).message.text()
 
     assert "et spec.affinityClass to an allowed class" in message
     assert "emove" not in message
 
 
-def test_who_declines_a_class_is_told_of_the_default():
+def test_the_default_is_named_when_an_application_declines_a_class():
     for release in (None, released("", names.EXPLICIT)):
         message = choose(snapshot(spec(""), policy=SOME, release=release)).message.text()
         assert "to get the default dc1" in message
@@ -161,7 +161,7 @@ def test_a_release_that_is_adopted_counts_as_far_as_the_application_could_choose
 
 
 @pytest.mark.parametrize("previous", ["", "dc3"])
-def test_what_a_release_shows_is_no_reason_once_there_is_a_record(previous):
+def test_the_record_wins_over_the_labels_of_the_release(previous):
     shown = released("dc1", names.DEFAULT)
     recorded = with_record(snapshot({}).application, shown)
     shown["metadata"]["labels"] = {
@@ -209,7 +209,7 @@ def previous(wanted, release):
     return choose(snapshot(spec(wanted), release=release)).previous
 
 
-def test_nothing_is_before_the_first_release():
+def test_there_is_no_previous_class_before_the_first_release():
     assert previous("dc1", None) == ()
 
 
@@ -221,7 +221,7 @@ def test_no_class_before_is_kept_as_none():
     assert previous("dc1", released("", names.NONE)) == ("",)
 
 
-def test_who_gives_up_the_class_keeps_none_before():
+def test_removing_the_class_leaves_no_previous_class():
     assert previous("", released("dc1", names.EXPLICIT, previous="dc2")) == ()
 
 
@@ -233,7 +233,7 @@ def test_the_class_before_stays_until_the_release_is_ready_at_its_generation():
     assert previous("dc2", with_ready(release)) == ()
 
 
-def test_who_changes_back_midway_keeps_the_one_in_between():
+def test_changing_back_during_a_rollout_keeps_the_intermediate_class():
     assert previous("dc1", released("dc2", names.EXPLICIT, previous="dc1")) == ("dc2",)
 
 
@@ -249,7 +249,7 @@ def test_a_third_class_that_is_among_those_before_is_none_of_them():
     assert previous("dc1", with_ready(release, "False", lastAttemptedGeneration=3)) == ("dc2", "dc3")
 
 
-def test_who_had_no_class_midway_may_have_pods_anywhere():
+def test_pods_may_run_anywhere_after_a_rollout_without_a_class():
     release = released("dc2", names.EXPLICIT, previous="")
     assert previous("dc3", with_ready(release, "False", lastAttemptedGeneration=3)) == ("",)
 

@@ -76,7 +76,7 @@ def test_a_used_class_is_not_deleted_and_names_its_users():
 
 
 @pytest.mark.parametrize("given", [{}, {"users": [USER], "metadata": HELD}], ids=["unused and free", "used and held"])
-def test_nothing_is_done_where_it_is_so_already(given):
+def test_an_unchanged_class_needs_no_actions(given):
     plan = planned(**given)
 
     assert (plan.actions, plan.blocked) == ([], [])
@@ -144,7 +144,7 @@ def test_the_deletion_of_another_class_is_not():
     assert review_class(review(affinity_class_body("dc2"), operation="DELETE"), PlacementView(release())).is_allowed
 
 
-def test_a_deletion_that_is_under_way_can_be_asked_for_again():
+def test_a_pending_deletion_can_be_requested_again():
     going = affinity_class_body("dc1")
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
@@ -182,7 +182,7 @@ def test_a_name_that_is_no_label_value_is_refused():
     assert "must be no more than 63" in review_class(review(affinity_class_body("a" * 64, {})), PlacementView()).message
 
 
-def test_what_was_wrong_before_is_let_through_with_a_warning():
+def test_faults_from_before_an_update_are_only_warnings():
     old = affinity_class_body("dc1", {"zone": "not a value"})
     new = affinity_class_body("dc1", {"zone": "not a value"}, enforcement="Warn")
 
@@ -201,7 +201,7 @@ def test_labels_that_nodes_can_give_themselves_are_warned_about():
     )
 
 
-def test_nothing_is_said_again_when_only_the_enforcement_changes():
+def test_an_enforcement_change_repeats_no_warning():
     new = affinity_class_body("dc1", enforcement="Warn")
 
     assert review_class(review(new, operation="UPDATE", old=affinity_class_body("dc1")), PlacementView()).warnings == ()
@@ -283,7 +283,7 @@ def test_a_class_that_waits_for_its_users_says_so():
     assert "Postgres tenant-acme/main-db" in found["conditions"][0]["message"]
 
 
-def test_a_class_says_that_only_releases_can_have_it_while_somebody_else_serves_tenants():
+def test_a_class_warns_that_only_releases_can_use_it_while_cozystack_serves_tenants():
     found = status(zones={"a": 1}, is_served_elsewhere=True)
     assert conditions(found) == {
         "Ready": ("True", "NodesMatch"),
@@ -302,7 +302,7 @@ def test_invalid_selectors_that_are_stored_already_are_named():
     assert conditions(status(bad))["Ready"] == ("False", "InvalidSelector")
 
 
-def test_nothing_is_written_where_nothing_has_changed():
+def test_an_unchanged_status_is_not_written():
     found = status(zones={"a": 1})
     same = msgspec.convert(
         {"metadata": {"name": "dc1", "generation": 3}, "spec": {"nodeSelector": {ZONE: "dc1"}}, "status": found},
@@ -312,7 +312,7 @@ def test_nothing_is_written_where_nothing_has_changed():
     assert status(same, zones={"a": 1}) is None
 
 
-def test_nothing_is_written_on_a_class_that_loses_its_finalizer():
+def test_no_status_is_written_when_the_finalizer_is_removed():
     assert status(metadata=GOING) is None
 
 
@@ -340,7 +340,7 @@ def test_a_used_class_without_nodes_is_reported():
     assert [each.reason for each in events] == ["NoNodeMatches"]
 
 
-def test_terms_that_nobody_can_read_match_nothing():
+def test_unparsable_terms_match_nothing():
     odd = affinity_class("odd", {}, nodeAffinity={REQUIRED.rpartition(".")[2]: {"nodeSelectorTerms": "x"}})
     inside = PlacedPod(spec=msgspec.structs.replace(PlacedPod().spec, node_selector={"a": "b"}))
 

@@ -43,7 +43,7 @@ OF_CACHE = {
 }
 
 
-def test_an_application_comes_with_what_it_names_and_nothing_else():
+def test_an_application_is_collected_only_with_the_objects_that_it_names():
     view = AffinityView(POSTGRES, DB, *CLASSES, tenant_body("acme", defaultAffinityClass="dc1"), release("postgres-db"))
 
     snapshot = collect(view, "application/Postgres/tenant-acme/db", NOW)
@@ -67,7 +67,7 @@ def test_a_missing_object_has_no_snapshot(key):
     assert collect(AffinityView(POSTGRES), key, NOW) is None
 
 
-def test_applications_that_somebody_else_serves_are_not_ours_to_plan():
+def test_applications_served_by_an_apiservice_are_not_planned():
     view = AffinityView(POSTGRES, ELSEWHERE)
 
     assert collect(view, "application/Postgres/tenant-acme/db", NOW) is None
@@ -76,7 +76,7 @@ def test_applications_that_somebody_else_serves_are_not_ours_to_plan():
     assert [each.resource.kind for each in AFFINITY.dynamic.watches(view)] == []
 
 
-def test_a_tenant_that_is_to_go_has_what_is_left_in_it_counted_once():
+def test_remaining_objects_of_a_deleted_tenant_are_counted_once():
     view = AffinityView(
         going(tenant_body("acme")), tenant_body("other"), POSTGRES, DB, release("redis-cache", **OF_CACHE)
     )
@@ -87,14 +87,14 @@ def test_a_tenant_that_is_to_go_has_what_is_left_in_it_counted_once():
     assert snapshot.watch_error == ""
 
 
-def test_what_cannot_be_watched_is_not_counted_as_none():
+def test_kinds_that_cannot_be_watched_are_not_counted_as_empty():
     troubles = {"Postgres.apps.cozystack.io": FORBIDDEN}
 
     assert collect(AffinityView(going(tenant_body("acme")), POSTGRES, troubles=troubles), "tenants", NOW).watch_error
     assert collect(AffinityView(POSTGRES, troubles=troubles), "definition/postgres", NOW).watch_error == FORBIDDEN
 
 
-def test_the_crd_of_somebody_else_is_known_by_its_kind_being_served():
+def test_a_foreign_crd_is_detected_by_its_served_kind():
     ours = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -108,7 +108,7 @@ def test_the_crd_of_somebody_else_is_known_by_its_kind_being_served():
     assert theirs["metadata"] == {"name": "postgreses.apps.cozystack.io"}
 
 
-def test_of_two_definitions_of_a_kind_the_older_counts():
+def test_the_older_of_two_definitions_of_a_kind_is_effective():
     def made(name, created):
         body = definition_body("Postgres", name=name)
         return {**body, "metadata": {"name": name, "creationTimestamp": created}}
@@ -148,7 +148,7 @@ def placed(number, zone):
 
 
 @pytest.mark.parametrize("pods", [10, 1000])
-def test_a_class_judges_one_pod_of_each_shape_however_many_there_are(checks, pods):
+def test_a_class_checks_one_pod_per_shape(checks, pods):
     view = AffinityView(*CLASSES, *(placed(number, "dc1") for number in range(pods)), placed(pods, ""))
     pod = view.get("Pod", f"p{pods}", "tenant-acme")
     moved = msgspec.structs.replace(pod, status=watched.PlacedStatus(phase="Running"))
@@ -164,7 +164,7 @@ def test_a_class_judges_one_pod_of_each_shape_however_many_there_are(checks, pod
     assert list(controller.pod_keys(view, moved, None)) == ["class/dc1"]
 
 
-def test_of_very_many_pods_outside_only_the_number_is_reported(checks):
+def test_above_the_limit_only_the_number_of_violators_is_reported(checks):
     view = AffinityView(*CLASSES, *(placed(number, "dc2") for number in range(101)))
 
     snapshot = collect(view, "class/dc1", NOW)

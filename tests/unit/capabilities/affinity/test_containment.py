@@ -164,7 +164,7 @@ NOWHERE = {
 
 
 @pytest.mark.parametrize(("node_selector", "required"), NOWHERE.values(), ids=NOWHERE)
-def test_a_pod_that_can_go_nowhere_is_inside_anything_and_says_so(node_selector, required):
+def test_a_pod_that_cannot_be_scheduled_is_contained_in_every_class(node_selector, required):
     for placement in ((DC1, None), EITHER, ({}, None), ({}, selector())):
         assert contains(compile_class(*placement), node_selector, required) == Inside(is_vacuous=True)
 

@@ -38,12 +38,12 @@ def test_too_many_are_not():
     assert contains(compile_class({}, pairs(16)), {}, either(16)) == TooComplex()
 
 
-def test_a_simple_way_in_is_found_however_many_keys_there_are():
+def test_a_simple_match_is_found_among_many_keys():
     plain = expression("left3", "In", "a"), expression("right3", "In", "b")
     assert contains(compile_class({}, pairs(16)), {}, either(16, *plain)) == Inside()
 
 
-def test_a_simple_way_out_is_found_however_many_keys_there_are():
+def test_a_simple_violation_is_found_among_many_keys():
     placement = compile_class({"zone": "dc1"}, pairs(16))
     containment = contains(placement, {}, either(16))
     assert isinstance(containment, Outside)
@@ -68,14 +68,14 @@ def test_a_pod_may_not_name_values_without_end():
     assert contains(placement, {}, selector([zone, expression("host", "In", *hosts[:-12])])) == TooComplex()
 
 
-def test_nor_terms_without_end():
+def test_many_terms_exceed_the_limit_too():
     placement = compile_class({"zone": "dc1"}, None)
     term = [expression("zone", "In", "dc1")]
     assert contains(placement, {}, selector(*[term] * (MAX_SIZE // 12))) == Inside()
     assert contains(placement, {}, selector(*[term] * (MAX_SIZE // 12 + 1))) == TooComplex()
 
 
-def test_what_the_node_selector_settles_needs_no_reading_of_the_terms():
+def test_a_deciding_node_selector_skips_the_terms():
     hosts = [f"n{place}" for place in range(MAX_SIZE)]
     required = selector([expression("host", "In", *hosts)])
     assert contains(compile_class({"zone": "dc1"}, None), {"zone": "dc1"}, required) == Inside()

@@ -61,7 +61,7 @@ def as_tenant(body):
     return msgspec.convert(body, Tenant)
 
 
-def test_a_new_class_concerns_itself_the_tenants_and_whoever_names_it_or_lives_below_who_does():
+def test_a_new_class_enqueues_itself_the_tenants_and_all_keys_that_inherit_it():
     assert due(controller.class_keys(VIEW, None, as_class(DC1))) >= {"class/dc1", "tenants", *IN_ACME}
     assert "application/Postgres/tenant-other/far" not in due(controller.class_keys(VIEW, None, as_class(DC1)))
 
@@ -96,7 +96,7 @@ def test_a_definitions_change_concerns_its_applications_and_rivals():
     }  # fmt: skip
 
 
-def test_an_applications_status_concerns_nobody_and_its_coming_its_definition_and_class():
+def test_an_application_enqueues_its_definition_and_class_when_added_but_not_for_its_status():
     assert due(controller.application_keys("Postgres", VIEW, DB, {**DB, "status": {"release": "x"}})) == set()
     assert due(controller.application_keys("Postgres", VIEW, None, DB)) == {
         "application/Postgres/tenant-acme/db", "class/dc1", "definition/postgres"
@@ -111,7 +111,7 @@ def test_an_applications_going_concerns_every_definition_of_its_kind():
     assert {each for each in found if each.startswith("definition/")} == {"definition/postgres", "definition/second"}
 
 
-def test_what_leaves_a_tenant_that_is_to_go_concerns_the_tenants():
+def test_objects_removed_from_a_deleted_tenant_enqueue_the_tenants():
     going = changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z")
     view = AffinityView(going, POSTGRES, DB)
 
@@ -120,7 +120,7 @@ def test_what_leaves_a_tenant_that_is_to_go_concerns_the_tenants():
     assert "tenants" not in due(controller.application_keys("Postgres", VIEW, DB, None))
 
 
-def test_workloads_volumes_and_loose_pods_concern_a_tenant_that_waits_for_them_to_go():
+def test_removed_workloads_volumes_and_bare_pods_enqueue_a_tenant_that_waits_for_them():
     leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
 
     for told, obj in ((controller.unmanaged_keys, in_acme(PartialObject)), (controller.pod_keys, in_acme(PlacedPod))):
@@ -130,7 +130,7 @@ def test_workloads_volumes_and_loose_pods_concern_a_tenant_that_waits_for_them_t
         assert due(told(VIEW, obj, None)) == set()
 
 
-def test_what_its_controller_would_make_again_and_a_pod_that_has_finished_keep_no_tenant():
+def test_controlled_and_finished_pods_do_not_block_a_tenant():
     leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
 
@@ -142,7 +142,7 @@ def test_what_its_controller_would_make_again_and_a_pod_that_has_finished_keep_n
     assert due(controller.pod_keys(leaving, finished, None)) == set()
 
 
-def test_what_an_object_that_is_not_counted_controls_concerns_a_tenant_that_waits_for_it_to_go():
+def test_an_object_of_an_uncounted_controller_enqueues_the_waiting_tenant():
     """The volumes and pods of a database that an operator runs: nothing else tells that they would be lost."""
     leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
 
@@ -168,13 +168,13 @@ def test_a_releases_class_concerns_the_classes_before_and_after():
     assert due(controller.release_keys(VIEW, before, after)) >= {"class/dc1", "class/dc2"}
 
 
-def test_a_release_without_application_concerns_the_application_whose_name_it_takes():
+def test_a_release_without_owner_enqueues_the_application_of_its_name():
     foreign = release("postgres-fresh", application="")
 
     assert due(controller.release_keys(VIEW, None, foreign)) == {"application/Postgres/tenant-acme/fresh"}
 
 
-def test_a_release_that_loses_its_owner_concerns_the_application_whose_name_it_has():
+def test_a_release_that_loses_its_owner_enqueues_the_application_of_its_name():
     owned = changed(release(application=""), ownerReferences=[{"uid": "u", "controller": True}])
 
     assert due(controller.release_keys(VIEW, owned, release(application=""))) == {"application/Postgres/tenant-acme/db"}
@@ -218,7 +218,7 @@ def test_a_crd_concerns_its_definition():
     assert due(controller.crd_keys(crd, None)) == {"definition/postgres"}
 
 
-def test_a_node_concerns_the_classes_it_comes_into_or_leaves_and_no_others():
+def test_a_node_enqueues_only_the_classes_that_it_joins_or_leaves():
     def node(**labels):
         return msgspec.convert({"metadata": {"name": "n1", "labels": labels}}, PartialObject)
 
@@ -227,7 +227,7 @@ def test_a_node_concerns_the_classes_it_comes_into_or_leaves_and_no_others():
     assert due(controller.node_keys(VIEW, node(**{ZONE: "dc1"}), node(**{ZONE: "dc1", "other": "label"}))) == set()
 
 
-def test_a_pod_concerns_its_class_only_when_it_may_be_outside():
+def test_a_pod_enqueues_its_class_only_if_it_may_violate_it():
     assert due(controller.pod_keys(VIEW, None, labelled(**{ZONE: "dc1"}))) == set()
     assert due(controller.pod_keys(VIEW, None, labelled())) == {"class/dc1"}
 
@@ -247,7 +247,7 @@ def labelled(phase="Running", **selector):
     return msgspec.convert(body, PlacedPod)
 
 
-def test_who_serves_the_group_concerns_everything():
+def test_a_change_of_the_serving_apiservice_enqueues_every_key():
     theirs = {"metadata": {"name": watched.APPS_API_SERVICE}, "spec": {"service": {"name": "cozystack-api"}}}
 
     assert due(controller.api_service_keys(VIEW, None, theirs)) == due(controller.all_keys(VIEW))

@@ -70,7 +70,7 @@ def test_any_other_is_refused(made):
     assert "could run outside it" in response.message
 
 
-def test_who_runs_so_is_not_counted_as_outside():
+def test_a_daemonset_pod_is_not_a_violator():
     either = affinity_class("either", {}, nodeAffinity=EITHER)
     nodes = {"in-dc2": {ZONE: "dc2"}, "in-dc3": {ZONE: "dc3"}}
     pods = [msgspec.convert(bound(named(each)), PlacedPod) for each in nodes]

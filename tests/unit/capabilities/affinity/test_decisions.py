@@ -142,7 +142,7 @@ def test_a_class_that_the_tenant_only_inherits_is_allowed_where_the_list_is():
         assert f"Add far to spec.allowedAffinityClasses of {wanted}" in said
 
 
-def test_nobody_is_told_to_choose_the_class_that_is_missing():
+def test_the_missing_class_is_never_suggested():
     acme = tenant_body("acme", allowedAffinityClasses=["gone"])
     app = application_body("Postgres", HOME, "main-db", affinityClass="gone")
 
@@ -173,7 +173,7 @@ def test_a_class_is_explained_with_its_users():
     assert "Postgres tenant-acme/main-db, Tenant tenant-root/acme: UsesClass: uses class dc1" in said
 
 
-def test_what_is_not_fine_is_not_reported_as_fine():
+def test_a_failed_condition_is_never_explained_as_fine():
     going = tenant_body("acme")
     going["metadata"] |= {"deletionTimestamp": "2029-12-31T00:00:00Z", "finalizers": ["other/one"]}
     told = why(AffinityView(going), names.APPS_API_VERSION, "Tenant", "acme", "tenant-root")

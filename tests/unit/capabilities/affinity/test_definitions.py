@@ -80,7 +80,7 @@ def test_a_spec_is_required_where_something_in_it_is():
     assert version["schema"]["openAPIV3Schema"]["required"] == ["spec"]
 
 
-def test_what_is_served_is_not_written_again():
+def test_a_served_definition_is_not_written_again():
     assert done(planned(crd=crd())) == ([], [])
 
 
@@ -91,13 +91,13 @@ def test_a_field_that_leaves_the_schema_is_a_change():
     assert any("replicas" in each.path for each in action.diff)
 
 
-def test_what_others_have_changed_in_our_crd_is_undone():
+def test_foreign_changes_of_our_crd_are_reverted():
     live = crd()
     live["spec"] = {**live["spec"], "versions": [{**live["spec"]["versions"][0], "served": False}]}
     assert done(planned(crd=live)) == ([Reason.DEFINITION_SERVED], [])
 
 
-def test_what_is_left_out_of_the_schema_is_reported_and_the_kind_is_served():
+def test_parts_left_out_of_the_schema_are_reported_and_the_kind_is_served():
     rich = definition(schema={"patternProperties": {"^a": {}}}, **GUARDED)
     made = planned(definition=rich)
     assert done(made) == ([Reason.DEFINITION_SERVED], [Reason.SCHEMA_SIMPLIFIED])
@@ -107,7 +107,7 @@ def test_what_is_left_out_of_the_schema_is_reported_and_the_kind_is_served():
 # left alone
 
 
-def test_a_crd_of_somebody_else_is_used_as_it_is():
+def test_a_foreign_crd_is_used_unchanged():
     foreign = crd(labels={})
     assert done(planned(crd=foreign)) == ([], [Reason.CRD_NOT_MANAGED])
 
@@ -122,7 +122,7 @@ def test_a_platform_that_serves_the_group_is_left_alone():
     assert done(planned(definition=definition(), is_served_elsewhere=True)) == ([], [Reason.SERVED_BY_API_SERVICE])
 
 
-def test_a_schema_that_does_not_read_leaves_what_is_served():
+def test_an_invalid_schema_keeps_the_served_crd():
     made = planned(definition=definition(schema="{", **GUARDED), crd=crd())
     assert done(made) == ([], [Reason.INVALID_SCHEMA])
 
@@ -187,7 +187,7 @@ def closed(seconds):
     return merge_patch(open_, closing_patch(open_, NOW - timedelta(seconds=seconds)))
 
 
-def test_before_the_crd_goes_it_takes_nothing_new():
+def test_the_crd_is_closed_for_new_objects_before_its_deletion():
     made = planned(definition=definition(**GOING), crd=crd(resourceVersion="7"))
     assert done(made) == ([Reason.DEFINITION_CLOSED], [])
     (action,) = made.actions
@@ -198,7 +198,7 @@ def test_before_the_crd_goes_it_takes_nothing_new():
     assert (rule["rule"], rule["optionalOldSelf"]) == ("oldSelf.hasValue()", True)
 
 
-def test_what_was_created_before_the_crd_was_closed_has_time_to_reach_the_watch():
+def test_objects_created_before_the_crd_was_closed_have_time_to_reach_the_watch():
     made = planned(definition=definition(**GOING), crd=closed(definitions.SETTLE.total_seconds() / 2))
     assert done(made) == ([], [Reason.DEFINITION_CLOSED])
     assert made.wake_at == NOW + definitions.SETTLE / 2
@@ -247,7 +247,7 @@ def test_the_crd_goes_first_and_then_the_finalizer():
     assert done(planned(definition=definition(**GOING))) == ([Reason.FINALIZER_REMOVED], [])
 
 
-def test_a_crd_of_somebody_else_outlives_the_definition():
+def test_a_foreign_crd_outlives_the_definition():
     assert done(planned(definition=definition(**GOING), crd=crd(labels={}))) == ([Reason.FINALIZER_REMOVED], [])
 
 

@@ -71,7 +71,7 @@ def test_where_a_tenant_holds_pods_without_application_to_its_classes_its_descen
     assert held == {"tenant-acme", "tenant-acme-web", "tenant-acme-web-shop"}
 
 
-def test_what_a_parent_does_not_allow_is_a_fault_and_not_in_effect():
+def test_a_class_that_the_parent_does_not_allow_is_a_fault_and_not_effective():
     policy = found(tenant("acme", *SEED), tenant("acme/web", None, ["gpu", "dc1", "dc9"]))
     assert policy.allowed == ("dc1",)
     assert faults(policy) == [Reason.NOT_ALLOWED_BY_PARENT, Reason.AFFINITY_CLASS_NOT_FOUND]
@@ -86,7 +86,7 @@ def test_what_a_parent_does_not_allow_is_a_fault_and_not_in_effect():
     assert policy.faults[1].classes == ("dc9",)
 
 
-def test_what_a_grandparent_does_not_allow_does_not_come_back():
+def test_a_class_that_a_grandparent_forbids_stays_forbidden():
     policy = found(
         tenant("acme", None, ["dc1"]),
         tenant("acme/web", None, ["dc1", "dc2"]),
@@ -110,7 +110,7 @@ def test_an_inherited_default_that_the_child_does_not_allow_cannot_be_used_and_n
     assert policy.faults[0].source == "tenant-acme"
 
 
-def test_where_no_class_is_allowed_a_default_says_so():
+def test_a_default_without_allowed_classes_is_reported():
     assert found(tenant("acme", "dc1", []), namespace="tenant-acme").fault == "no class is allowed"
 
 

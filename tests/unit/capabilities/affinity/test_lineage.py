@@ -74,7 +74,7 @@ DEPLOYMENT = installed("apps/v1", "Deployment", "main-db")
 REPLICA_SET = body("apps/v1", "ReplicaSet", "main-db-5f", owners=[DEPLOYMENT])
 
 
-def test_a_pod_is_of_the_application_whose_release_installed_what_owns_it():
+def test_a_pod_belongs_to_the_application_whose_release_installed_its_owner():
     lineage = found(pod("p", [REPLICA_SET]), REPLICA_SET, DEPLOYMENT, HELM)
 
     assert lineage.application == POSTGRES
@@ -83,7 +83,7 @@ def test_a_pod_is_of_the_application_whose_release_installed_what_owns_it():
     assert (lineage.others, lineage.dead_ends) == ((), ())
 
 
-def test_a_custom_resource_may_stand_between():
+def test_a_custom_resource_may_be_an_intermediate_owner():
     cluster = installed("postgresql.cnpg.io/v1", "Cluster", "main-db")
 
     assert found(pod("p", [cluster]), cluster, HELM).application == POSTGRES
@@ -219,7 +219,7 @@ def test_one_owner_with_an_application_makes_up_for_another_that_cannot_be_read(
     assert ends(lineage) == [("main", Reason.OWNER_UNKNOWN)]
 
 
-def test_of_several_applications_the_nearest_comes_first_and_the_others_are_claims_too():
+def test_the_nearest_of_several_applications_wins_and_the_others_are_claims():
     redis = release("redis-cache", of=("Redis", "cache"))
 
     lineage = found(pod("p", [REPLICA_SET, redis]), REPLICA_SET, DEPLOYMENT, HELM, redis)
@@ -276,7 +276,7 @@ def test_a_record_that_is_not_of_this_release_backs_nothing(application):
         pytest.param(release(of=None, labels={names.FLUX_NAME: "redis-cache"}), id="installed by another"),
     ],
 )
-def test_a_release_that_a_record_names_is_of_that_application_whatever_it_says(shown):
+def test_a_release_named_in_a_record_belongs_to_that_application(shown):
     redis = release("redis-cache", of=("Redis", "cache"))
 
     lineage = found(pod("p", [shown]), shown, redis, records=[an_application()])
@@ -302,7 +302,7 @@ def test_an_application_that_is_not_there_backs_nothing():
     assert [each.reason for each in lineage.dead_ends] == [Reason.OWNER_MISSING]
 
 
-def test_a_record_in_a_group_that_nobody_guards_backs_nothing():
+def test_a_record_in_an_unguarded_group_proves_nothing():
     forged = {**an_application(""), "apiVersion": "evil.dev/v1"}
     shown = release(owners=[forged])
     shown["metadata"]["labels"][names.APPLICATION_GROUP] = "evil.dev"
@@ -310,7 +310,7 @@ def test_a_record_in_a_group_that_nobody_guards_backs_nothing():
     assert found(pod("p", [shown]), shown, forged).record is None
 
 
-def test_all_that_is_not_known_is_asked_for_at_once_before_anything_is_said():
+def test_all_unknown_owners_are_looked_up_at_once():
     unseen = [body("v1", "A", "one"), body("v1", "B", "two")]
     known = {"postgres-main-db": HELM, "main-db": DEPLOYMENT}
 
@@ -341,7 +341,7 @@ def test_an_endless_chain_of_owners_is_not_followed_to_its_end():
     assert "16 steps" in lineage.obstacle.detail
 
 
-def test_of_very_many_owners_not_all_are_followed():
+def test_the_number_of_followed_owners_is_bounded():
     crowd = [body("v1", "One", f"one-{number}") for number in range(MAX_OBJECTS)]
 
     lineage = found(pod("p", crowd), *crowd)

@@ -101,7 +101,7 @@ def recorded(affinity_class="dc2"):
     return found
 
 
-def test_a_record_is_seen_when_it_comes_changes_and_goes():
+def test_added_changed_and_deleted_records_are_seen():
     view = AffinityView(definition_body("Postgres"), *OBJECTS)
     applications = view.kept("Postgres.apps.cozystack.io")
 

@@ -14,7 +14,7 @@ def node(name, zone=None, **labels):
 NODES = [node("a", "dc2", gpu="true"), node("b", "dc1", gpu="true"), node("c", "dc1"), node("d", gpu="true"), node("e")]
 
 
-def test_a_node_has_what_the_class_asks_for():
+def test_a_node_matches_the_selector_of_the_class():
     gpu = compile_class({"gpu": "true"}, None)
     assert [each.name for each in NODES if is_in_class(gpu, each)] == ["a", "b", "d"]
 

@@ -121,7 +121,7 @@ def test_a_class_that_is_not_there_is_refused_with_the_message_of_the_design():
     assert (placement.decision, placement.violation) == (Decision.DENIED, 'AffinityClass "dc1" not found')
 
 
-def test_an_application_without_a_class_may_go_anywhere():
+def test_an_application_without_a_class_may_run_anywhere():
     placement = place(subject(), owned(affinity_class=None), Around())
 
     assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.APPLICATION_WITHOUT_CLASS)
@@ -145,13 +145,13 @@ def test_a_class_of_several_places_is_checked_as_a_whole():
     )
 
 
-def test_a_label_that_a_node_may_lack_is_said():
+def test_a_label_that_a_node_may_lack_is_reported():
     placement = place(subject(), owned(affinity_class="either"), Around(EITHER))
 
     assert placement.violation.endswith("for example on a node with no label topology.kubernetes.io/zone")
 
 
-def test_what_cannot_be_decided_in_time_is_refused():
+def test_a_placement_that_cannot_be_decided_in_time_is_denied():
     keys = [f"k{number}" for number in range(24)]
     wide = affinity_class("wide", {}, nodeAffinity=terms(*((key, "In", ["a"]) for key in keys)))
     many = terms(*((f"k{n % 24}", "In", [f"v{m}" for m in range(50)]) for n in range(200)))
@@ -161,7 +161,7 @@ def test_what_cannot_be_decided_in_time_is_refused():
     assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.TOO_COMPLEX)
 
 
-def test_a_pod_that_can_go_nowhere_is_admitted_with_a_warning():
+def test_a_pod_that_cannot_be_scheduled_is_admitted_with_a_warning():
     placement = place(subject(DC2, terms((ZONE, "In", ["dc3"]))), owned(), Around(affinity_class("dc1")))
 
     assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.UNSATISFIABLE)
@@ -233,7 +233,7 @@ def test_where_there_was_no_class_before_any_pod_is_admitted_until_then():
     assert (placement.decision, placement.affinity_class) == (Decision.ALLOWED, "")
 
 
-def test_a_class_before_that_is_gone_admits_nobody():
+def test_a_deleted_previous_class_admits_no_pod():
     assert not place(
         subject(DC1), owned(affinity_class="dc2", previous=["dc1"]), Around(affinity_class("dc2"))
     ).is_allowed
@@ -242,7 +242,7 @@ def test_a_class_before_that_is_gone_admits_nobody():
 # of nobody
 
 
-def test_pods_without_application_may_run_anywhere_unless_their_tenant_says_otherwise():
+def test_pods_without_application_may_run_anywhere_unless_their_tenant_restricts_them():
     assert place(subject(), Unowned(), Around()).reason is Reason.UNOWNED_ALLOWED
     assert place(subject(), Unowned(), Around(policy=policy())).reason is Reason.UNOWNED_ALLOWED
 
@@ -431,7 +431,7 @@ def test_a_node_name_has_to_be_in_the_class(node, reason):
     assert place(subject()._replace(node_name="n-dc1"), owned(), around).decision is Decision.DENIED
 
 
-def test_what_is_exempt():
+def test_exempt_pods_are_admitted():
     assert is_exempt("kube-system", {})
     assert is_exempt("nodeyard-system", {})
     assert is_exempt("cozy-system", {names.SYSTEM_NAMESPACE: "true"})

@@ -133,7 +133,7 @@ def test_a_name_that_is_too_long_with_its_prefix_is_refused_with_what_is_left():
     assert review(question(application({}, name="n" * 44)), view()).is_allowed
 
 
-def test_a_name_that_the_server_makes_is_not_looked_at_before_it_is_made():
+def test_a_generated_name_is_not_checked_before_generation():
     unnamed = application({}, generateName="db-")
     del unnamed["metadata"]["name"]
     assert review(question(unnamed), view()).is_allowed
@@ -158,7 +158,7 @@ def test_a_key_of_the_platform_that_stands_already_is_warned_about_and_another_r
     assert "_x" in response.warnings[0]
 
 
-def test_a_name_whose_release_is_somebody_elses_is_refused():
+def test_a_name_with_a_foreign_release_is_denied():
     foreign = released({})
     foreign["metadata"]["labels"] = {**foreign["metadata"]["labels"], names.APPLICATION_KIND: "Redis"}
     response = review(question(application({})), view(foreign))
@@ -215,6 +215,6 @@ def test_a_record_stays_also_while_the_operator_would_write_none(there, changed)
     assert restored["metadata"]["annotations"] == RECORDED["metadata"]["annotations"]
 
 
-def test_the_record_that_the_operator_would_write_now_is_let_in_and_what_is_no_record_may_go():
+def test_the_operators_record_is_admitted_and_an_invalid_record_may_be_removed():
     assert review_record(question(RECORDED, UNRECORDED), view()).object is None
     assert review_record(question(UNRECORDED, INVALID), view()).object is None

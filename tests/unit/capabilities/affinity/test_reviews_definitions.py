@@ -35,7 +35,7 @@ def test_a_valid_definition_is_admitted_without_a_warning():
     ],
     ids=str,
 )
-def test_what_could_not_be_served_is_refused(given, words):
+def test_a_definition_that_cannot_be_served_is_denied(given, words):
     assert refused(review(question(definition_body(**{"kind": "Postgres", **given})), EMPTY), *words)
 
 
@@ -46,14 +46,14 @@ def test_a_kind_that_is_declared_already_is_refused(rival):
     assert refused(review(question(definition_body()), there), "older")
 
 
-def test_what_a_crd_cannot_say_is_warned_about_when_it_is_new():
+def test_unsupported_schema_parts_are_warned_about_when_they_are_new():
     rich = definition_body(schema={"patternProperties": {"^a": {}}})
     (warning,) = review(question(rich), EMPTY).warnings
     assert "patternProperties of spec" in warning
     assert review(question(rich, rich), EMPTY).warnings == ()
 
 
-def test_what_was_wrong_before_does_not_keep_anybody_from_changing_something_else():
+def test_an_old_fault_does_not_block_other_changes():
     old = definition_body(chart=None)
     response = review(question({**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}, old), EMPTY)
     assert response.is_allowed

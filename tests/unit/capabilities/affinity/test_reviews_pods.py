@@ -67,17 +67,17 @@ def test_a_pod_of_an_application_gets_its_labels_and_its_class_label():
     assert labels(response) == {"app": "db", **DUE}
 
 
-def test_nothing_is_changed_where_the_labels_are_right():
+def test_correct_labels_are_not_patched():
     assert review_lineage(review(pod(owners=[REPLICA_SET], labels=DUE)), VIEW).object is None
 
 
-def test_what_a_user_wrote_there_is_overwritten():
+def test_a_class_label_set_by_a_user_is_overwritten():
     response = review_lineage(review(pod(owners=[REPLICA_SET], labels={"app": "db", **FORGED})), VIEW)
 
     assert labels(response) == {"app": "db", **DUE}
 
 
-def test_what_a_user_wrote_on_a_pod_without_application_is_removed():
+def test_a_class_label_on_a_pod_without_application_is_removed():
     assert labels(review_lineage(review(pod(labels={"app": "db", **FORGED})), VIEW)) == {"app": "db"}
 
 
@@ -85,7 +85,7 @@ def test_a_pod_without_application_and_without_our_labels_is_left_alone():
     assert review_lineage(review(pod()), VIEW).object is None
 
 
-def test_a_long_group_is_cut_to_what_a_label_may_hold():
+def test_a_long_group_is_cut_to_the_length_of_a_label():
     long = f"{'a' * 70}.example.dev"
     found = release(labels={names.APPLICATION_GROUP: long})
     found["metadata"]["labels"][names.APPLICATION_GROUP] = long
@@ -138,7 +138,7 @@ def test_an_owner_that_is_cached_as_another_is_looked_up_too():
     assert response.refs[0].uid == "newer"
 
 
-def test_a_pod_whose_owner_cannot_be_read_loses_what_a_user_wrote_and_gets_nothing():
+def test_a_pod_with_an_unreadable_owner_loses_its_class_label():
     unread = {owner_ref(CLUSTER): Unreadable("no answer", Cause.TIMEOUT)}
 
     response = review_lineage(review(pod(owners=[CLUSTER], labels=FORGED), answers=unread), VIEW)
@@ -147,7 +147,7 @@ def test_a_pod_whose_owner_cannot_be_read_loses_what_a_user_wrote_and_gets_nothi
     assert labels(response) == {}
 
 
-def test_an_update_brings_back_what_it_took_away():
+def test_an_update_restores_removed_labels():
     old = pod(owners=[REPLICA_SET], labels=DUE)
     new = pod(owners=[REPLICA_SET], labels={"app": "db", names.AFFINITY_CLASS: "gpu"})
 
@@ -168,7 +168,7 @@ def test_a_pod_that_is_being_deleted_is_left_alone():
     assert review_lineage(review(going, operation="UPDATE", old=going), VIEW).object is None
 
 
-def test_beside_cozystack_only_the_class_label_is_ours_and_its_own_labels_stay():
+def test_with_cozystack_only_the_class_label_is_ours():
     view = PlacementView(REPLICA_SET, DEPLOYMENT, release(), affinity_class_body("dc1"), namespace(), api_service())
     theirs = {names.MANAGED: "true", names.APPLICATION_NAME: "main-db"}
     forged = {**theirs, names.AFFINITY_CLASS: "gpu"}
@@ -274,7 +274,7 @@ def test_an_owner_is_looked_up_before_a_pod_counts_as_without_application():
     assert gone.facts["reason"] == "UnownedAllowed"
 
 
-def test_an_owner_that_may_not_be_read_refuses_what_could_be_wrong_and_names_the_right():
+def test_a_forbidden_owner_denies_a_restricted_pod_and_names_the_missing_right():
     unread = {owner_ref(CLUSTER): Unreadable("may not get clusters.postgresql.cnpg.io", Cause.FORBIDDEN)}
 
     refused = review_placement(review(pod(owners=[CLUSTER]), answers=unread), VIEW)

@@ -72,7 +72,7 @@ def test_a_workload_of_workloads_is_warned_of_once():
     assert review_workload(review(made), VIEW).warnings == ()
 
 
-def test_an_update_that_leaves_the_template_alone_says_nothing():
+def test_an_unchanged_template_gets_no_warning():
     old, new = workload(), workload()
     new["spec"]["replicas"] = 3
 
@@ -122,7 +122,7 @@ def test_a_workload_that_is_there_already_can_still_be_changed():
 
 
 @pytest.mark.parametrize("spec", [None, {}, {"template": "none"}, {"jobTemplate": None}, {"template": {"spec": []}}])
-def test_what_makes_no_sense_is_left_to_the_server(spec):
+def test_invalid_templates_are_left_to_the_server(spec):
     assert review_workload(review(body("apps/v1", "Deployment", "odd", spec=spec)), VIEW).is_allowed
 
 

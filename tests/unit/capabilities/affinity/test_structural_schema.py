@@ -41,7 +41,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("given", "made"), [each[1:] for each in KEPT], ids=[each[0] for each in KEPT])
-def test_what_a_crd_can_say_is_kept(given, made):
+def test_supported_schema_parts_are_kept(given, made):
     assert of(field=given) == ({"field": given if made is ... else made}, [])
 
 
@@ -77,7 +77,7 @@ SAID_OTHERWISE = [
 @pytest.mark.parametrize(
     ("given", "made"), [each[1:] for each in SAID_OTHERWISE], ids=[each[0] for each in SAID_OTHERWISE]
 )
-def test_what_a_crd_expresses_differently_is_converted(given, made):
+def test_differing_schema_parts_are_converted(given, made):
     assert of(field=given) == ({"field": made}, [])
 
 
@@ -113,11 +113,11 @@ LEFT_OUT = [
 @pytest.mark.parametrize(
     ("given", "made", "keywords"), [each[1:] for each in LEFT_OUT], ids=[each[0] for each in LEFT_OUT]
 )
-def test_what_a_crd_cannot_say_is_left_out_and_named(given, made, keywords):
+def test_unsupported_schema_parts_are_left_out_and_named(given, made, keywords):
     assert of(field=given) == ({"field": made}, [f"{keyword} of spec.field" for keyword in keywords])
 
 
-def test_what_is_left_out_is_named_by_its_place():
+def test_parts_left_out_are_named_by_their_path():
     deep = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string", "$ref": "x"}}}
     assert of(users=deep)[1] == ["$ref of spec.users.*[]"]
 
@@ -132,7 +132,7 @@ def test_a_schema_nested_too_deep_ends_open():
 # the spec itself
 
 
-def test_the_class_field_has_our_schema_whatever_the_definition_says():
+def test_the_class_field_always_has_our_schema():
     given = {"type": "string", "default": "", "enum": ["", "dc1"], "description": "Where."}
     schema, left_out = structural(json.dumps({"properties": {names.CLASS_FIELD: given}}))
     made = schema["properties"][names.CLASS_FIELD]
@@ -169,7 +169,7 @@ def test_keys_of_the_platform_and_a_default_of_the_whole_are_dropped():
      ("[" * 100_000, "not JSON")],
     ids=["cut-off", "list", "boolean", "text", "deep"],
 )  # fmt: skip
-def test_what_is_no_schema_of_an_object_is_refused(text, said):
+def test_a_schema_of_a_non_object_is_refused(text, said):
     with pytest.raises(SchemaError, match=said):
         structural(text)
 

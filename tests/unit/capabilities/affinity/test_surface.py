@@ -44,7 +44,7 @@ def test_a_node_in_no_class_is_left_to_others():
     assert SURFACE.tile(AffinityView(affinity_class_body("dc1"), node("n1", "dc2")), "n1") is None
 
 
-def test_only_a_class_that_requires_something_else_concerns_all_nodes():
+def test_only_a_changed_selector_of_a_class_redraws_all_nodes():
     view = AffinityView(affinity_class_body("dc1"), node("n1", "dc1"), node("n2"))
     (affinity_class,) = view.all(names.CLASS_KIND)
     changes = SURFACE.tile_nodes[names.CLASS_KIND]
@@ -67,7 +67,7 @@ def test_a_used_class_without_nodes_is_a_critical_shortage():
     assert item.link == {"view": "yard", "group": "class", "class": "dc1"}
 
 
-def test_a_tenant_whose_classes_are_refused_needs_somebody():
+def test_a_tenant_with_refused_classes_needs_attention():
     view = AffinityView(with_status(tenant_body("acme"), conditions=[condition("ClassesValid", "NotAllowedByParent")]))
     (item,) = SURFACE.attention(view, NOW)
     assert (item.kind, item.object.name, item.reason) == ("Refused", "acme", "NotAllowedByParent")
@@ -125,7 +125,7 @@ def test_refused_applications_stand_with_their_tenant():
     assert refusal.message == "dc9 is not allowed"
 
 
-def test_a_tenant_whose_own_classes_are_refused_says_so_first():
+def test_refused_own_classes_are_reported_first():
     view = AffinityView(
         with_status(tenant_body("acme"), conditions=[condition("ClassesValid", "AffinityClassNotFound", "no dc9")])
     )

@@ -47,7 +47,7 @@ def test_a_namespace_that_goes_counts_for_the_brake():
     assert len(disturbed_nodes([action])) == 1
 
 
-def test_many_namespaces_that_go_at_once_wait_for_an_approval_though_nothing_is_counted_in_them():
+def test_deleting_many_namespaces_waits_for_approval_even_if_they_are_empty():
     names_of = [f"t{number}" for number in range(26)]
     served = settled(snapshot(*map(tenant, names_of), secrets=[secret("tenant-root", "")]))
     found = planned(replace(served, tenants=[deleted(each) for each in served.tenants])).plan
@@ -58,7 +58,7 @@ def test_many_namespaces_that_go_at_once_wait_for_an_approval_though_nothing_is_
     assert brake(msgspec.structs.replace(found, actions=found.actions[:25]), Limit(), 0).held is None
 
 
-def test_a_namespace_with_nothing_that_is_counted_is_deleted_without_approval_and_the_text_says_what_is_not_counted():
+def test_an_uncounted_namespace_is_deleted_without_approval_and_the_text_names_uncounted_kinds():
     (action,) = planned(going()).plan.actions
 
     assert action.facts.text() == (
@@ -67,7 +67,7 @@ def test_a_namespace_with_nothing_that_is_counted_is_deleted_without_approval_an
     )
 
 
-def test_what_is_left_in_a_namespace_is_reported_and_waits_for_an_approval():
+def test_remaining_objects_of_a_namespace_are_reported_and_wait_for_approval():
     left = {"PersistentVolumeClaim": 2, "StatefulSet": 1}
     world = going(left={"tenant-acme": left})
     found = planned(world).plan
@@ -98,7 +98,7 @@ def test_while_the_namespace_goes_the_tenant_waits():
     assert (done(found), reasons(found)) == ([], [Reason.NAMESPACE_TERMINATING])
 
 
-def test_when_the_namespace_is_gone_the_tenant_goes():
+def test_the_tenant_is_deleted_after_its_namespace():
     found = planned(snapshot(deleted(tenant("acme"))))
     assert done(found) == [FINALIZER_ACT]
     assert found.writes["Tenant/tenant-root/acme#finalizer"].body == {"metadata": {"finalizers": []}}
@@ -128,7 +128,7 @@ def test_a_tenant_stays_while_it_is_not_known_whether_it_has_applications():
 
 
 @pytest.mark.parametrize("of", ["", "uid-of-another"])
-def test_a_namespace_of_somebody_else_is_left_and_does_not_hold_the_tenant(of):
+def test_a_foreign_namespace_is_kept_and_does_not_block_the_tenant(of):
     world = snapshot(
         deleted(tenant("acme")), namespaces=[namespace("tenant-acme", of=of)], applications={"tenant-acme": 9}
     )

@@ -138,7 +138,7 @@ def test_the_plan_contains_nothing_of_the_values():
 # again
 
 
-def test_what_is_as_it_should_be_is_not_written_again():
+def test_an_unchanged_tenant_is_not_written():
     served = settled(world(acme(), tenant("acme/web", None, ["dc1"]), tenant("root")))
     assert done(planned(served)) == []
 
@@ -175,7 +175,7 @@ def _namespace(wire):
     return msgspec.convert(wire, type(namespace("x")))
 
 
-def test_values_that_somebody_else_has_changed_are_put_right():
+def test_foreign_changes_of_values_are_reverted():
     served = settled(world(acme()))
     broken = replace(served, values={**served.values, "tenant-acme": secret("tenant-acme", "_namespace: {}\n")})
     assert done(planned(broken)) == [VALUES_ACT]
@@ -216,14 +216,14 @@ def refused(found, reason, name="acme"):
     return blocked(found)[name].facts
 
 
-def test_nothing_is_written_where_an_apiservice_serves_the_group():
+def test_no_action_where_an_apiservice_serves_the_group():
     going = msgspec.convert(tenant_body("web", finalizers=[names.TENANT_FINALIZER], deletionTimestamp=DELETED), Tenant)
     found = planned(world(acme(), going, is_served_elsewhere=True))
     assert done(found) == []
     assert reasons(found) == [Reason.SERVED_BY_API_SERVICE] * 2
 
 
-def test_a_paused_tenant_is_left_alone_and_its_children_go_on_with_what_it_has():
+def test_a_paused_tenant_is_skipped_and_its_children_use_its_last_policy():
     paused = kept(acme(annotations={PAUSED: "true"}))
     web = kept(tenant("acme/web"))
     spaces = [namespace("tenant-acme", of="uid-acme")]
@@ -243,12 +243,12 @@ def test_a_tenant_outside_tenants_gets_no_namespace():
 
 
 @pytest.mark.parametrize("of", ["", "uid-of-another"])
-def test_a_namespace_of_somebody_else_is_never_touched(of):
+def test_a_foreign_namespace_is_never_changed(of):
     facts = refused(planned(world(acme(), namespaces=[namespace("tenant-acme", of=of)])), Reason.NAME_CONFLICT)
     assert facts.of == of
 
 
-def test_a_namespace_that_somebody_else_has_just_made_unseen_is_not_taken_from_them():
+def test_a_foreign_namespace_created_since_the_snapshot_is_not_taken_over():
     new = world(acme())
     assert planned(new).writes["Namespace/tenant-acme"].is_first
     served = settled(new)
@@ -278,7 +278,7 @@ def test_a_tenant_whose_parents_namespace_is_not_seen_yet_waits():
 
 
 @pytest.mark.parametrize("going", ["tenant-root", "tenant-acme"])
-def test_nothing_is_written_into_a_namespace_that_goes(going):
+def test_nothing_is_written_into_a_terminating_namespace(going):
     spaces = [namespace("tenant-acme", of="uid-acme")]
     spaces = [*(each for each in spaces if each.metadata.name != going), _going(going)]
     assert refused(planned(world(acme(), namespaces=spaces)), Reason.NAMESPACE_TERMINATING).terminating == going
@@ -332,6 +332,6 @@ def test_equal_snapshots_have_equal_plans_whatever_their_order():
     assert planned(one).plan == planned(other).plan
 
 
-def test_an_action_whose_answer_was_lost_is_planned_again_without_harm():
+def test_an_action_whose_response_was_lost_is_safely_planned_again():
     first = world(acme())
     assert settled(after(first, planned(first))) == settled(first)

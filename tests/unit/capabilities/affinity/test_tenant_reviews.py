@@ -75,7 +75,7 @@ def test_all_classes_that_the_parent_does_not_allow_are_named_at_once():
     assert "has gpu, dc9, but its parent" in asked(web(**only("gpu", "dc1", "dc9"))).message
 
 
-def test_what_counts_is_what_the_parent_has_in_effect():
+def test_the_effective_policy_of_the_parent_decides():
     root = tenant_body("root", only("dc1", defaultAffinityClass=""))
     assert (
         "has dc2, but its parent tenant-acme allows only dc1" in asked(web(**only("dc2")), among=(root, ACME)).message
@@ -105,7 +105,7 @@ def test_an_inherited_default_that_is_not_allowed_is_denied_with_whose_it_is():
 
 
 @pytest.mark.parametrize("spec", [{}, only("dc1"), only("dc2", defaultAffinityClass=""), only(defaultAffinityClass="")])
-def test_what_keeps_within_the_parents_is_taken(spec):
+def test_a_subset_of_the_parents_classes_is_admitted(spec):
     response = asked(web(**spec))
     assert (response.is_allowed, response.warnings) == (True, ())
 
@@ -151,7 +151,7 @@ def test_a_parent_that_cannot_be_read_is_named():
     assert "may not get tenants" in response.warnings[0]
 
 
-def test_below_a_tenant_that_goes_none_is_made():
+def test_no_tenant_is_created_below_a_terminating_one():
     going = tenant_body("acme", deletionTimestamp=DELETED)
     assert asked(web(), among=(going,)).message == "Tenant tenant-root/acme is being deleted"
 
@@ -247,12 +247,12 @@ def test_a_bad_name_in_the_tree_does_not_keep_anybody_from_changing_classes(name
     assert response.is_allowed
 
 
-def test_a_tenant_being_deleted_may_change_in_any_way():
+def test_a_terminating_tenant_accepts_any_change():
     body = tenant_body("a-b", only("dc9"), deletionTimestamp=DELETED)
     assert asked(body, tenant_body("a-b")).is_allowed
 
 
-def test_what_does_not_decode_is_left_to_the_plan():
+def test_an_undecodable_tenant_is_left_to_the_plan():
     assert asked({**ACME, "spec": {"etcd": "what"}}).is_allowed
 
 
@@ -266,7 +266,7 @@ def removed(*among, old=KEPT, **given):
     return asked(None, old, among=(*among, old), operation="DELETE", **given)
 
 
-def test_an_empty_tenant_may_go():
+def test_an_empty_tenant_may_be_deleted():
     other = application(kind="Redis", name="cache", namespace="tenant-other")
     assert removed(definition_body("Redis"), other, tenant_body("zoo")).is_allowed
 
@@ -283,7 +283,7 @@ def its_namespace(of="uid-acme", name="tenant-acme"):
     return found
 
 
-def test_what_is_deleted_with_a_tenant_is_said_before_also_where_nothing_is_counted():
+def test_a_deletion_warning_names_everything_deleted_with_the_tenant():
     claim = body("v1", "PersistentVolumeClaim", "data")
     assert warned(its_namespace()) == (
         "Deletes Namespace tenant-acme of Tenant tenant-root/acme with everything in it (no PersistentVolumeClaims, "
@@ -293,7 +293,7 @@ def test_what_is_deleted_with_a_tenant_is_said_before_also_where_nothing_is_coun
     assert "waits for approval: it deletes Namespace tenant-acme with 1 PersistentVolumeClaim and everything" in warning
 
 
-def test_a_namespace_that_stays_is_not_said_to_be_deleted():
+def test_a_kept_namespace_is_not_announced_as_deleted():
     root = tenant_body("root", finalizers=[names.TENANT_FINALIZER])
     claim = body("v1", "PersistentVolumeClaim", "data")
     rooted = body("v1", "PersistentVolumeClaim", "data", namespace="tenant-root")
@@ -324,7 +324,7 @@ def test_a_platform_that_keeps_tenants_itself_has_its_own_rules():
     assert removed(web(), old=ACME).is_allowed
 
 
-def test_a_namespace_that_goes_takes_its_tenants_along():
+def test_a_terminating_namespace_does_not_block_its_tenants():
     user = User(username="system:serviceaccount:kube-system:namespace-controller")
     assert removed(web(), user=user).is_allowed
 

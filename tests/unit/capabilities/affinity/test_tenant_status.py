@@ -61,7 +61,7 @@ def test_a_tenant_that_is_served_says_where_and_which_classes():
     assert {each["observedGeneration"] for each in status["conditions"]} == {4}
 
 
-def test_a_child_says_what_it_inherits():
+def test_a_child_reports_its_inherited_classes():
     tree = settled(world(tenant("acme", *SEED), tenant("acme/web")))
     status = written(tree)["web"]
     assert (status["defaultAffinityClass"], status["allowedAffinityClasses"]) == ("dc1", ["dc1", "dc2"])
@@ -122,7 +122,7 @@ def test_a_class_that_does_not_exist_is_a_condition():
     assert "AffinityClass dc9, which does not exist" in status["conditions"][-1]["message"]
 
 
-def test_a_namespace_of_somebody_else_is_reported_with_the_remedy():
+def test_a_foreign_namespace_is_reported_with_the_remedy():
     status = written(world(tenant("acme"), namespaces=[namespace("tenant-acme")]))["acme"]
     assert conditions(status)["NamespaceReady"] == conditions(status)["Ready"] == ("False", "NameConflict")
     assert "namespace" not in status
@@ -151,7 +151,7 @@ def test_a_parent_that_is_missing_is_a_condition():
     assert status["allowedAffinityClasses"] == []
 
 
-def test_a_bad_name_says_nothing_about_the_tenant_whose_namespace_it_would_be():
+def test_an_invalid_name_reports_nothing_of_another_tenant():
     tree = settled(world(tenant("acme", *SEED), tenant("acme/web")))
     status = written(replace(tree, tenants=[*tree.tenants, tenant("acme-web")]))["acme-web"]
     assert not {"namespace", "defaultAffinityClass", "allowedAffinityClasses"} & status.keys()
@@ -182,7 +182,7 @@ def test_while_a_namespace_is_held_back_it_is_pending():
     assert conditions(status)["NamespaceReady"] == ("False", "NamespacePending")
 
 
-def test_a_tenant_that_may_not_go_says_why():
+def test_a_tenant_that_cannot_be_deleted_reports_why():
     tree = settled(world(tenant("acme"), tenant("acme/web")))
     going = [deleted(each) if each.name == "acme" else each for each in tree.tenants]
     status = written(replace(tree, tenants=going, applications={"tenant-acme": 2}))["acme"]
@@ -197,11 +197,11 @@ def test_a_tenant_whose_namespace_is_deleted_in_this_pass_is_being_deleted():
     assert "namespace" not in status
 
 
-def test_nothing_is_written_on_a_tenant_that_loses_its_finalizer():
+def test_no_status_is_written_on_a_tenant_whose_finalizer_is_removed():
     assert written(world(deleted(tenant("acme")))) == {}
 
 
-def test_nothing_is_written_where_an_apiservice_serves_the_group():
+def test_no_status_is_written_where_an_apiservice_serves_the_group():
     assert written(world(tenant("acme"), is_served_elsewhere=True)) == {}
 
 

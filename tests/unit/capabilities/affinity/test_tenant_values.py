@@ -72,7 +72,7 @@ def test_the_designs_example_is_reproduced_in_meaning():
     }
 
 
-def test_the_lines_of_the_cluster_are_copied_word_for_word_from_generation_to_generation():
+def test_cluster_values_are_copied_verbatim_through_all_generations():
     first = child()
     assert first.startswith(CLUSTER + "_namespace:\n")
     second = render(child_values(tenant("acme/web"), parent(first)), EffectivePolicy())
@@ -104,7 +104,7 @@ def test_without_a_cluster_there_is_an_empty_one(text):
     assert load(child(text))["_cluster"] == {}
 
 
-def test_what_is_enabled_is_the_tenants_own_and_the_rest_its_parents():
+def test_enabled_services_are_the_tenants_own_and_others_are_inherited():
     made = load(child(ingress=True, gateway=True))["_namespace"]
     assert made == {
         "etcd": "tenant-root",
@@ -125,7 +125,7 @@ def test_a_host_is_the_tenants_own_or_below_its_parents(own, above, host):
     assert found.namespace["host"] == host
 
 
-def test_classes_are_left_out_where_nothing_is_said_about_them():
+def test_classes_are_omitted_without_any_policy():
     assert not {"defaultAffinityClass", "allowedAffinityClasses"} & load(child())["_namespace"].keys()
 
 
@@ -166,7 +166,7 @@ def test_values_that_cannot_be_read_say_why(body, error):
     assert error in str(raised.value)
 
 
-def test_an_error_shows_nothing_of_what_is_in_the_values():
+def test_an_error_contains_no_values():
     with pytest.raises(ValuesError) as raised:
         read(secret("a", "password: hunter2\nhunter2: {hunter2"))
     assert "hunter2" not in str(raised.value)

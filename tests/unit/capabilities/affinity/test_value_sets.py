@@ -70,7 +70,7 @@ def test_requirements_narrow(steps, allowed, refused):
     ],
     ids=lambda steps: str(steps)[:60],
 )
-def test_nothing_is_left(steps):
+def test_the_intersection_is_empty(steps):
     assert domain_of(*steps).is_empty
 
 
@@ -87,7 +87,7 @@ def test_a_fresh_number_is_plain_if_it_can_be():
     assert fresh_number(range(5, 5), frozenset()) is None
 
 
-def test_a_fresh_text_is_taken_by_nobody():
+def test_a_sample_value_is_unused():
     assert fresh_text(()) == "other"
     assert fresh_text({"other", "other-2"}) == "other-3"
 

@@ -52,7 +52,7 @@ def test_only_new_pods_of_tenants_are_denied_while_no_webhook_responds(entries):
 @pytest.mark.parametrize(
     "name", ["lineage", "lineage-tenants", "lineage-updates", "placement", "placement-tenants", "workloads"]
 )
-def test_system_namespaces_and_ours_are_never_asked_about(entries, name):
+def test_system_namespaces_and_ours_are_never_matched(entries, name):
     entry = entries[name]
 
     assert values(entry, "kubernetes.io/metadata.name") >= {
@@ -81,13 +81,13 @@ def test_pods_are_changed_only_by_the_mutating_webhooks_and_checked_when_they_ar
     }
 
 
-def test_applications_of_any_kind_are_asked_about_but_tenants_apart(entries):
+def test_applications_of_any_kind_are_matched_by_a_webhook_without_tenants(entries):
     assert entries["applications"]["rules"][0]["resources"] == ["*"]
     assert entries["applications"]["rules"][0]["apiGroups"] == [names.APPS_GROUP]
     assert entries["applications"]["matchConditions"][-1]["expression"] == "request.resource.resource != 'tenants'"
     assert entries["tenants"]["rules"][0]["resources"] == ["tenants"]
 
 
-def test_what_must_not_be_deleted_is_asked_about(entries):
+def test_protected_deletions_are_matched(entries):
     for name in ("classes", "definitions", "tenants"):
         assert "DELETE" in entries[name]["rules"][0]["operations"]

@@ -42,14 +42,14 @@ def test_which_nodes_count(node: TreeNode, by_default: Reason, strictly: Reason)
     assert reason(node, STRICT) is strictly
 
 
-def test_what_cannot_be_read_is_named_by_its_field_and_value() -> None:
+def test_unreadable_values_are_named_by_field_and_value() -> None:
     node = leaf_node(allocatable={"cpu": "1", "memory": "1 Gi"})
     assert fault(node).startswith("status.allocatable.memory: '1 Gi': quantities must match")
     with pytest.raises(QuantityError):
         allocatable(node)
 
 
-def test_what_can_be_read_is_given_in_numbers() -> None:
+def test_readable_values_are_returned_as_numbers() -> None:
     node = leaf_node(allocatable={"cpu": "2", "pods": "110"})
     assert fault(node) == ""
     assert allocatable(node) == {"cpu": 2 * NANO, "pods": 110 * NANO}

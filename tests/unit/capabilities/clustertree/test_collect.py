@@ -121,7 +121,7 @@ def test_a_secret_that_cannot_be_read_from_is_missing(data, says):
     ],
     ids=["exec", "file", "proxy", "no-yaml", "no-base64"],
 )
-def test_what_would_reach_into_our_side_or_does_not_parse_is_refused_unquoted(text, says):
+def test_unsafe_or_invalid_kubeconfigs_are_refused_unquoted(text, says):
     found = kubeconfig_of(Secrets(), cluster(kubeconfig=text))
 
     assert says in found.error

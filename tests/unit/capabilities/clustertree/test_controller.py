@@ -100,7 +100,7 @@ async def test_a_new_cluster_is_enqueued_and_a_status_change_is_not(root):
     assert await root.after(root.client.patch(resource, "east", switched)) == ["east"]
 
 
-async def test_a_cluster_that_mirrors_a_leaf_concerns_those_that_lead_to_it_when_it_changes_or_goes(root):
+async def test_a_cluster_that_mirrors_the_same_leaf_enqueues_the_others_when_it_changes_or_is_deleted(root):
     leads = {"east": "a-leaf", "west": "a-leaf", "north": "b-leaf"}
     root.view.elsewhere = lambda name: SimpleNamespace(uid=leads[name])
     resource = CLUSTERS.decoded_as(dict)
@@ -190,7 +190,7 @@ async def test_an_object_maps_to_the_key_that_explains_it(root):
 (_leaf_nodes, _leaf_pods, _leaf_leases) = CLUSTERTREE.remote.watches
 
 
-def test_a_leaf_node_matters_by_what_is_shown_of_it():
+def test_a_leaf_node_enqueues_the_cluster_only_for_mirrored_fields():
     node = TreeNode()
     meta = node.metadata
 
@@ -206,7 +206,7 @@ def test_a_leaf_node_matters_by_what_is_shown_of_it():
     assert _leaf_nodes.map_remote("east", mirror, node) == ("east",)
 
 
-def test_a_leaf_pod_matters_by_what_it_takes():
+def test_a_leaf_pod_enqueues_the_cluster_only_for_its_requests():
     def pod(node="n1", phase="Running", version="1", **labels):
         wire = {
             "metadata": {"name": "p", "namespace": "default", "resourceVersion": version, "labels": labels},
@@ -224,7 +224,7 @@ def test_a_leaf_pod_matters_by_what_it_takes():
     assert keys("east", pod(phase="Pending"), pod()) == ("east",)
 
 
-def test_of_a_leafs_leases_only_one_that_is_taken_up_again_matters():
+def test_only_a_resumed_leaf_lease_enqueues_the_cluster():
     first = lease(NOW)
     keys = _leaf_leases.map_remote
 

@@ -63,7 +63,7 @@ async def test_defaults_are_those_of_kosmos(client):
         pytest.param({"kubeconfig": "Zm9v"}, id="inline"),
     ],
 )
-async def test_what_is_valid_for_kosmos_is_valid_here(client, spec):
+async def test_manifests_valid_for_kosmos_are_valid_here(client, spec):
     made = await client.create(RESOURCE, cluster("a" * 100, **spec))
 
     assert made["metadata"]["uid"]
@@ -83,7 +83,7 @@ async def test_what_is_valid_for_kosmos_is_valid_here(client, spec):
         pytest.param({"clusterTreeOptions": {"resources": {"countPods": "None"}}}, "countPods", id="counting"),
     ],
 )
-async def test_what_cannot_be_is_refused_with_its_field(client, spec, says):
+async def test_invalid_values_are_refused_by_field(client, spec, says):
     with pytest.raises(Invalid) as refused:
         await client.create(RESOURCE, cluster(**spec))
     assert says in refused.value.message

@@ -34,7 +34,7 @@ def test_a_lease_without_anything_gets_everything(spec):
     }
 
 
-def test_the_node_of_an_earlier_life_makes_way_and_other_owners_stay():
+def test_a_lease_of_an_earlier_node_gets_the_new_owner_and_foreign_owners_stay():
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c1", "controller": True}
     sent = repair_patch(found([{**NODE, "uid": "old"}, other]), "n1", "u1", NOW)
     assert sent["metadata"]["ownerReferences"] == [other, NODE]
@@ -64,5 +64,5 @@ def test_a_new_lease_belongs_to_the_node():
     }
 
 
-def test_a_node_whose_uid_is_not_known_owns_nothing():
+def test_a_node_of_unknown_uid_owns_no_lease():
     assert "ownerReferences" not in manifest("n1", "", NOW)["metadata"]

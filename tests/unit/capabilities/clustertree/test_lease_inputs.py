@@ -43,7 +43,7 @@ def test_neither_a_lease_input_nor_a_snapshot_shows_the_kubeconfig():
         ("-5m", timedelta(minutes=10)),
     ],
 )
-def test_the_grace_is_what_the_cluster_says_or_ten_minutes(text, grace):
+def test_the_grace_period_defaults_to_ten_minutes(text, grace):
     assert credential_grace(ClusterTreeOptions(credential_grace=text)) == grace
     assert lease_input(snapshot(credential_grace=text), NODES).credential_grace == grace
 
@@ -79,7 +79,7 @@ def test_a_cluster_that_is_not_mirrored_is_of_interest_only_while_it_has_nodes(o
     assert lease_input(snapshot(**options), NODES) is not None
 
 
-def test_since_when_credentials_are_rejected_is_what_the_cluster_says():
+def test_the_status_records_since_when_credentials_are_rejected():
     noted = {"annotations": {"nodeyard.dev/credentials-rejected-since": "2026-01-01T00:00:00Z"}}
     assert lease_input(snapshot(metadata=noted), NODES).rejected_since == datetime(2026, 1, 1, tzinfo=UTC)
     assert lease_input(snapshot(), NODES).rejected_since is None

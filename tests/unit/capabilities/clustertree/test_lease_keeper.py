@@ -249,7 +249,7 @@ async def test_another_cluster_that_answers_does_not_speak_for_the_nodes_beyond_
         assert await env.age("n1") <= 10.0
 
 
-async def test_a_write_that_waited_for_its_turn_asks_whether_it_may_still_be_sent(env):
+async def test_a_queued_write_checks_the_fence_before_it_is_sent(env):
     env.harness.put("oak", b"oak first", "n1")
     async with env.keeping() as loop_harness:
         await env.rounds(2)
@@ -263,7 +263,7 @@ async def test_a_write_that_waited_for_its_turn_asks_whether_it_may_still_be_sen
         assert await renew_time(env.root, "n1") != before
 
 
-async def test_a_grace_that_began_before_we_came_goes_on(env):
+async def test_a_grace_period_survives_a_takeover(env):
     env.forest.leaves["oak"].tokens = {"second"}
     began = env.clock.now() - timedelta(seconds=100)
     env.harness.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2), rejected_since=began)
@@ -311,7 +311,7 @@ async def test_a_kubeconfig_that_cannot_be_used_counts_as_no_answer(env):
         assert (loop_harness.state("elm"), loop_harness.health("elm").message) == (State.UNREACHABLE, "no kubeconfig")
 
 
-async def test_a_leaf_that_was_given_up_before_we_came_is_not_renewed_at_once(env):
+async def test_a_leaf_whose_grace_period_ended_is_not_renewed_after_a_takeover(env):
     env.harness.put("oak", b"oak first", "n1", is_given_up=True)
     async with env.keeping() as loop_harness:
         assert (loop_harness.state("oak"), await lease_of(env.root, "n1")) == (State.UNREACHABLE, None)
@@ -356,7 +356,7 @@ async def test_the_time_of_the_last_renewal_is_published_and_the_first_one_at_on
         assert loop_harness.health("oak").renewed_at == first
 
 
-async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(env):
+async def test_a_removed_leaf_is_neither_probed_nor_renewed(env):
     env.harness.put("oak", b"oak first", "n1")
     async with env.keeping() as loop_harness:
         await env.rounds(1)
@@ -383,7 +383,7 @@ async def test_a_lease_that_cannot_be_written_concerns_itself_alone(env, code):
         assert await env.age("n1") <= 10.0
 
 
-async def test_a_lost_answer_is_confirmed_by_a_read_and_not_taken_for_another_process(env):
+async def test_a_lost_response_is_confirmed_by_a_get(env):
     env.harness.put("oak", b"oak first", "n1")
     async with env.keeping() as loop_harness:
         env.wire.lost.add("n1")
@@ -429,7 +429,7 @@ async def test_another_process_that_renews_is_detected(env):
         assert loop_harness.health("oak").failed == ()
 
 
-async def test_another_process_is_detected_while_we_may_not_write_and_forgotten_when_gone(env):
+async def test_another_process_is_detected_while_writes_are_fenced_and_forgotten_when_gone(env):
     env.harness.put("oak", b"oak first", "n1")
     async with env.keeping() as loop_harness:
         await env.clock.advance(3.0)

@@ -19,7 +19,7 @@ def test_rounds_on_time_are_a_period_apart():
 
 
 @given(st.text(max_size=20), moments)
-def test_the_next_round_is_neither_at_once_nor_far_away(name, began):
+def test_the_next_round_is_within_bounds(name, began):
     wait = next_round(name, began) - began
     assert REST_SECONDS - 1e-6 <= wait <= PERIOD_SECONDS + REST_SECONDS + 1e-6
 

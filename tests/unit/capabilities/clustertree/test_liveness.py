@@ -77,14 +77,14 @@ def test_a_leaf_that_rejected_us_and_then_stops_responding_is_no_longer_unreacha
     assert not health.after(DOWN, START + 100 * ROUND, GRACE).is_rejected
 
 
-def test_whoever_takes_over_a_leaf_that_was_given_up_asks_for_two_good_answers():
+def test_a_new_owner_requires_two_successful_probes_of_an_expired_leaf():
     given_up = Liveness.given_up(START, is_rejected=True)
     assert after(NO, health=given_up).state is State.UNREACHABLE
     assert after(GOOD, health=given_up).state is State.UNREACHABLE
     assert after(GOOD, GOOD, health=given_up).state is State.ALIVE
 
 
-def test_whoever_takes_over_within_the_grace_grants_no_new_one():
+def test_a_takeover_within_the_grace_period_does_not_extend_it():
     taken_over = Liveness.new(START, rejected_since=START - GRACE + 2 * ROUND)
     assert after(NO, NO, health=taken_over).state is State.REJECTING
     assert after(NO, NO, NO, health=taken_over).state is State.UNREACHABLE
@@ -97,7 +97,7 @@ def test_the_moment_of_a_state_moves_only_with_the_state():
     assert after(GOOD, DOWN, DOWN, DOWN, DOWN, DOWN).since == START + 3 * ROUND
 
 
-def test_the_last_contact_is_the_last_answer_whatever_it_said():
+def test_any_response_counts_as_contact():
     assert after(GOOD, DOWN).last_contact == START
     assert after(GOOD, NO, DOWN).last_contact == START + ROUND
     assert after(DOWN, DOWN, DOWN, GOOD).last_contact == START + 3 * ROUND

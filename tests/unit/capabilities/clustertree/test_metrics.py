@@ -43,7 +43,7 @@ def test_a_created_node_has_no_latency():
     assert 'reason="NodeCreated"} 1.0' in text
 
 
-def test_of_a_cluster_that_is_gone_nothing_is_left():
+def test_series_of_a_deleted_cluster_are_removed():
     metrics = Metrics()
     recorder = TreeMetrics(metrics)
     measured(metrics, recorder, TreeState(cluster("east"), leaf(N1)))

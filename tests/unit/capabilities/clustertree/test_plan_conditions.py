@@ -84,7 +84,7 @@ def test_a_party_that_selects_nothing_yet_is_not_ready():
     assert ready(tree, "kosmos-a-0") == ("False", "LeafNodesNotReady")
 
 
-def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_changes(whole):
+def test_an_unreachable_leaf_is_unknown_and_nothing_else_changes(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(), is_connected=False))
 
     planned = away.plan()
@@ -99,7 +99,7 @@ def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_changes(whole):
     assert reasons(away.after(planned).later(60).plan()) == []
 
 
-def test_what_the_root_says_meanwhile_stays_until_the_leaf_is_back(whole):
+def test_conditions_written_by_the_root_stay_until_the_leaf_is_reachable(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(), is_connected=False)).settled()
     unknown = Condition(type="MemoryPressure", status="Unknown", reason="NodeStatusUnknown")
     away = with_condition(away, "kosmos-east", unknown)
@@ -112,7 +112,7 @@ def test_what_the_root_says_meanwhile_stays_until_the_leaf_is_back(whole):
 
 
 @pytest.mark.parametrize("health", [failing(), rejecting()], ids=["failing", "rejecting"])
-def test_a_leaf_that_may_come_back_leaves_the_nodes_as_they_are(single, health):
+def test_conditions_are_not_mirrored_while_the_leaf_is_unreachable(single, health):
     planned = single.with_(leaf=leaf(leaf_node("n1", ready="False"), health=health, is_connected=False)).plan()
 
     assert [each for each in planned.plan.actions if each.reason == "ConditionsChanged"] == []
@@ -148,7 +148,7 @@ def test_a_leaf_node_is_mirrored_with_its_conditions_and_their_times(single):
     assert tree.roots["n1"].metadata.annotations[names.MIRRORED_CONDITIONS] == "KernelDeadlock"
 
 
-def test_a_condition_goes_with_the_leafs_and_those_of_others_stay(single):
+def test_a_condition_is_removed_with_that_of_the_leaf_and_foreign_ones_stay(single):
     known = leaf_node("n1", conditions=[condition("KernelDeadlock", "True")])
     tree = with_condition(single.with_(leaf=leaf(known)).settled(), "n1", THEIRS)
 
@@ -158,7 +158,7 @@ def test_a_condition_goes_with_the_leafs_and_those_of_others_stay(single):
     assert names.MIRRORED_CONDITIONS not in tree.roots["n1"].metadata.annotations
 
 
-def test_what_others_said_is_sent_with_the_time_they_said_it_and_ours_with_now(whole):
+def test_foreign_conditions_keep_their_time_and_ours_get_now(whole):
     tree = with_condition(whole, "kosmos-east", THEIRS).with_(leaf=leaf(leaf_node("n1", ready="False")))
 
     planned = tree.plan()
@@ -187,7 +187,7 @@ def test_a_leaf_node_that_reports_not_ready_is_not_silent(single):
     assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), tree.now)] == [True]
 
 
-def test_a_lease_that_runs_out_makes_a_leaf_node_silent_at_that_moment(single):
+def test_an_expired_lease_makes_a_leaf_node_silent_at_that_moment(single):
     tree = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}))
 
     assert tree.plan().plan.wake_at == NOW + timedelta(seconds=50)
@@ -204,7 +204,7 @@ def test_the_leafs_clock_counts_for_its_leases(single):
     assert [each.is_alive for each in node_lease_inputs(tree.snapshot(), NOW + timedelta(seconds=5))] == [False]
 
 
-def test_nothing_is_concluded_from_a_lease_while_leases_are_not_watched(single):
+def test_an_expired_lease_means_nothing_while_leases_are_not_watched(single):
     old = {"n1": lease(NOW - timedelta(hours=1))}
     unheard_of = single.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
     assert reasons(unheard_of.plan()) == []
@@ -217,7 +217,7 @@ def test_nothing_is_concluded_from_a_lease_while_leases_are_not_watched(single):
     assert [each.is_alive for each in node_lease_inputs(still.snapshot(), still.now)] == [False]
 
 
-def test_nothing_is_concluded_from_a_lease_while_the_leaf_is_not_seen(single):
+def test_an_expired_lease_means_nothing_while_the_leaf_is_unreachable(single):
     blind = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, is_connected=False)).later(3600)
 
     assert reasons(blind.plan()) == []
@@ -321,7 +321,7 @@ def test_a_node_that_is_left_as_it_is_becomes_ready_again_with_its_leaf(how):
 
 
 @pytest.mark.parametrize("how", LEFT_ALONE)
-def test_a_node_that_is_left_as_it_is_becomes_ready_again_after_the_root_gave_it_up(how):
+def test_a_blocked_node_becomes_ready_again_after_the_root_marked_it_unknown(how):
     """The operator was down, and its lease was not renewed for a while."""
     tree, name = left_alone(how)
 
@@ -329,7 +329,7 @@ def test_a_node_that_is_left_as_it_is_becomes_ready_again_after_the_root_gave_it
 
 
 @pytest.mark.parametrize("how", LEFT_ALONE)
-def test_a_node_that_is_left_as_it_is_follows_a_leaf_node_that_is_not_ready_and_nothing_else_of_it(how):
+def test_a_blocked_node_follows_only_the_readiness_of_its_leaf_node(how):
     tree, name = left_alone(how)
     busy = leaf(leaf_node("n1", ready="False", pool="gpu", rack="r1", cpu="1"))
 
@@ -381,13 +381,13 @@ def test_the_lease_of_a_leaf_node_is_looked_at_again_in_a_pause():
     assert leased.plan().plan.wake_at == NOW + timedelta(seconds=50)
 
 
-def test_a_node_deleted_while_the_leaf_is_away_comes_back_as_unknown(whole):
+def test_a_node_deleted_while_the_leaf_is_unreachable_is_recreated_as_unknown(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(), is_connected=False)).without_root("kosmos-east")
 
     assert ready(away.settled()) == ("Unknown", "LeafUnreachable")
 
 
-def test_leases_are_kept_for_what_is_ours_also_in_a_pause_and_before_removal(whole):
+def test_leases_of_our_nodes_are_renewed_while_paused_and_before_removal(whole):
     other = left_by_kosmos("kosmos-west", "west")
     tree = whole.with_roots(other)
     for changed in (cluster("east", metadata={"annotations": {"nodeyard.dev/paused": "true"}}), cluster(enable=False)):

@@ -38,7 +38,7 @@ def candidates(decision):
     return {each.name: (each.is_taken, each.reason) for each in decision.candidates}
 
 
-def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not():
+def test_a_cluster_explains_the_contribution_of_every_leaf_node():
     nodes = [
         leaf_node("n1"),
         leaf_node("n2", ready="False"),
@@ -147,7 +147,7 @@ def test_a_foreign_node_is_explained_with_the_remedy():
     assert "not a mirror" in decision.facts.text()
 
 
-def test_a_node_that_goes_says_why():
+def test_a_node_being_removed_explains_why():
     tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
     assert tree.with_(cluster=cluster()).why("Node", "n1").rule == "NodeRemoved"

@@ -51,7 +51,7 @@ def test_a_leaf_is_another_when_it_is_not_the_recorded_one_or_does_not_say(recor
     assert is_other(noted, uid, is_known=is_known) is expected
 
 
-def test_nothing_is_removed_and_the_exchange_is_held_below_any_limit():
+def test_an_identity_change_removes_nothing_and_is_held_below_any_limit():
     tree = swapped()
     planned = tree.plan()
 
@@ -107,7 +107,7 @@ def test_after_the_grace_the_nodes_are_unknown_with_the_reason_and_a_new_replica
     assert (given.is_given_up, given.is_rejected) == (True, True)
 
 
-def test_why_names_both_leaves_and_what_to_do():
+def test_why_names_both_leaves_and_the_remedy():
     decision = swapped().why(names.KIND, "east")
 
     assert decision.rule == "LeafIdentityChanged"

@@ -31,7 +31,7 @@ def test_without_models_the_whole_cluster_is_one_node():
     assert capacity(tree, "kosmos-east") == {"cpu": "8", "memory": "16Gi", "pods": "220"}
 
 
-def test_each_model_is_what_its_own_item_says_and_a_leaf_node_counts_once():
+def test_each_model_uses_its_own_item_and_a_leaf_node_is_counted_once():
     nodes = [leaf_node("n1", pool="gpu"), leaf_node("n2", pool="gpu"), leaf_node("n3")]
     tree = settled_state(whole_model(), selector_model("gpu", pool="gpu"), node_model("n1"), nodes=nodes)
 
@@ -170,7 +170,7 @@ def test_a_node_that_is_not_ours_is_never_touched():
     assert [each.facts.owner for each in planned.plan.blocked] == ["", "west"]
 
 
-def test_a_node_that_says_so_by_half_is_not_ours():
+def test_a_node_with_only_one_of_our_marks_is_not_ours():
     half = root_node("kosmos-east", annotations={"kosmos-io/owned-by-cluster": "east"})
 
     planned = TreeState(cluster("east"), leaf(leaf_node("n1"))).with_roots(half).plan()
@@ -179,7 +179,7 @@ def test_a_node_that_says_so_by_half_is_not_ours():
     assert refused(planned) == [("kosmos-east", "NodeNameTaken")]
 
 
-def test_a_model_of_a_leaf_node_that_is_not_there_makes_none_and_loses_the_one_it_had():
+def test_a_model_of_a_missing_leaf_node_creates_no_node_and_removes_its_old_one():
     tree = settled_state(node_model("n1"), node_model("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
 
     planned = tree.with_(leaf=leaf(leaf_node("n1"))).plan()

@@ -164,7 +164,7 @@ def test_a_mirror_that_has_such_a_taint_from_an_earlier_version_loses_it():
     assert [each.key for each in after.spec.taints] == ["kosmos.io/node"]
 
 
-def test_a_label_goes_with_the_leafs_and_a_persons_stays():
+def test_a_label_is_removed_with_that_of_the_leaf_and_a_users_label_stays():
     tree = settled_state(node_model("n1"), nodes=[leaf_node("n1", disk="ssd")])
     node = tree.roots["n1"]
     tree = tree.with_roots(edited(node, labels={**node.metadata.labels, "mine": "1", "kubernetes.io/os": "plan9"}))
@@ -273,7 +273,7 @@ def test_a_leaf_node_is_mirrored_with_its_addresses_each_once_and_its_node_info(
     assert status.node_info == NodeInfo(kubelet_version="v1.35.0", architecture="arm64", operating_system="linux")
 
 
-def test_a_group_that_is_scaled_down_to_nothing_keeps_its_platform_and_loses_its_zone():
+def test_a_group_without_nodes_keeps_its_platform_labels_and_loses_its_zone():
     tree = settled_state(nodes=[leaf_node("n1", **{"topology.kubernetes.io/zone": "a"})])
 
     node = tree.with_(leaf=leaf()).settled().roots["kosmos-east"]
@@ -395,7 +395,7 @@ def test_a_reference_to_a_cluster_of_the_same_name_that_is_no_more_is_replaced()
     assert only_write(planned).resource_version == node.metadata.resource_version
 
 
-def test_what_is_true_of_the_leaf_comes_before_what_may_be_held_or_refused():
+def test_readiness_is_planned_before_actions_that_may_be_held_or_denied():
     tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
 
     planned = tree.with_(leaf=leaf(leaf_node("n1", ready="False", taints=["a:NoSchedule"]))).plan()
@@ -425,7 +425,7 @@ def test_a_node_deleted_by_hand_is_created_again():
     assert planned.plan.actions[0].object.uid == ""
 
 
-def test_a_node_that_somebody_holds_while_it_goes_is_waited_for():
+def test_a_terminating_node_with_a_foreign_finalizer_is_awaited():
     tree = settled_state(nodes=[leaf_node("n1")])
     going = edited(tree.roots["kosmos-east"], deletion_timestamp=NOW)
 

@@ -111,14 +111,14 @@ def test_the_annotation_is_removed_with_the_last_node():
     ],
     ids=["mirrors longer", "mirrors shorter", "made before", "made after", "later by name", "first by name"],
 )
-def test_who_mirrors_longer_comes_first_then_who_was_made_first(other, is_earlier):
+def test_the_longest_mirroring_cluster_wins_and_then_the_oldest(other, is_earlier):
     own = noted("east", "2030-01-01T00:00:00.000Z")
 
     assert earlier_clusters(own, (own, other), LEAF) == ((other,) if is_earlier else ())
     assert earlier_clusters(other, (own, other), LEAF) == (() if is_earlier else (own,))
 
 
-def test_who_does_not_mirror_the_leaf_yet_comes_last_however_old_it_is():
+def test_a_cluster_that_does_not_mirror_the_leaf_yet_comes_last():
     other = noted("west", "2030-01-02T00:00:00.000Z")
     old = cluster("east", metadata={"creationTimestamp": (NOW - timedelta(99)).isoformat()})
     elsewhere = noted("east", "2029-01-01T00:00:00.000Z", leaf="b-leaf")
@@ -134,7 +134,7 @@ def test_who_does_not_mirror_the_leaf_yet_comes_last_however_old_it_is():
 )
 @pytest.mark.parametrize("first", [(), (selector_model("all", {}),)], ids=["the whole", "an empty selector"])
 @pytest.mark.parametrize("nodes", [NODES, ()], ids=["nodes", "none yet"])
-def test_of_a_leaf_that_another_has_whole_nothing_is_left(models, first, nodes):
+def test_a_leaf_mirrored_whole_by_another_cluster_has_no_nodes_left(models, first, nodes):
     tree = fresh(*models, earlier_clusters=(cluster("west", *first),), nodes=nodes)
 
     planned = tree.plan()
@@ -151,7 +151,7 @@ def test_when_the_first_goes_the_second_has_it_all():
     assert capacity(tree.with_(earlier_clusters=()).settled(), "kosmos-east") == "8"
 
 
-def test_models_that_select_different_leaf_nodes_stand_beside_each_other():
+def test_models_that_select_different_leaf_nodes_coexist():
     tree = fresh(selector_model("gpu", pool="gpu"), earlier_clusters=(cluster("west", node_model("n2")),))
 
     assert refused(tree.plan()) == []
@@ -179,7 +179,7 @@ def test_a_party_reports_what_another_cluster_has():
     assert capacity(tree.settled(), "kosmos-gpu-0") == "4"
 
 
-def test_models_of_another_that_make_no_sense_take_nothing():
+def test_invalid_models_of_another_cluster_claim_nothing():
     tree = fresh(
         earlier_clusters=(
             cluster("west", selector_model("odd", {"matchExpressions": [{"key": "a", "operator": "Near"}]})),
@@ -190,7 +190,7 @@ def test_models_of_another_that_make_no_sense_take_nothing():
 
 
 @pytest.mark.parametrize("models", [(), (node_model("n1"),)], ids=["all", "one"])
-def test_a_node_that_was_there_stays_as_it_is_and_offers_nothing_until_the_first_is_gone(models):
+def test_an_existing_node_stays_with_zero_resources_until_the_first_mirror_is_gone(models):
     tree = fresh(*models).settled().later(60)
     (name,) = tree.roots
 

@@ -96,7 +96,7 @@ def test_the_finalizer_waits_for_a_node_that_somebody_holds():
     assert reasons(planned) == []
 
 
-def test_a_finalizer_of_somebody_else_stays():
+def test_a_foreign_finalizer_stays():
     own = cluster("east", metadata={**DELETED, "finalizers": ["other", names.FINALIZER]})
 
     planned = settled_state(nodes=[]).without_root("kosmos-east").with_(cluster=own).plan()
@@ -105,7 +105,7 @@ def test_a_finalizer_of_somebody_else_stays():
     assert planned.write(planned.plan.actions[0]).resource_version == "1"
 
 
-def test_a_model_that_goes_takes_its_node_also_while_the_leaf_is_down():
+def test_a_removed_model_removes_its_node_even_while_the_leaf_is_unreachable():
     tree = settled_state(node_model("n1"), node_model("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
 
     planned = tree.with_(cluster=cluster("east", node_model("n2")), leaf=unreached_leaf(health=lost())).plan()
@@ -123,14 +123,14 @@ def test_a_model_that_goes_takes_its_node_also_while_the_leaf_is_down():
     ],
     ids=["none", "refused", "secret"],
 )
-def test_a_cluster_whose_leaf_cannot_be_asked_keeps_its_nodes_and_says_why(kubeconfig, reason):
+def test_a_cluster_with_an_unreachable_leaf_keeps_its_nodes_and_reports_why(kubeconfig, reason):
     planned = settled_state(nodes=[leaf_node("n1")]).with_(kubeconfig=kubeconfig, leaf=unreached_leaf()).plan()
 
     assert reasons(planned) == []
     assert refused(planned) == [("east", reason)]
 
 
-def test_a_node_that_kosmos_made_stays_until_the_leaf_has_been_listed():
+def test_a_node_created_by_kosmos_stays_until_the_leaf_is_listed():
     tree = TreeState(cluster("east", node_model("n1")), unreached_leaf()).with_roots(left_by_kosmos("kosmos-east"))
     assert reasons(tree.plan()) == []
 
@@ -138,7 +138,7 @@ def test_a_node_that_kosmos_made_stays_until_the_leaf_has_been_listed():
     assert ("kosmos-east", "NodeRemoved") in reasons(listed.plan())
 
 
-def test_a_node_whose_leaf_node_is_gone_is_unknown_and_offers_nothing_for_as_long_as_it_stays():
+def test_a_mirror_of_a_deleted_leaf_node_is_unknown_with_zero_resources():
     tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")], resources={"largestFree": True}).with_(leaf=leaf())
 
     planned = tree.plan()
@@ -167,7 +167,7 @@ def test_an_approval_is_for_exactly_the_nodes_that_the_leaf_lost_then():
     assert deleted(held_by(all_lost, approved=asked.id)) == ["n1", "n2", "n3"]
 
 
-def test_an_approval_of_what_a_version_of_the_cluster_takes_away_is_for_all_of_it_and_not_for_what_the_leaf_loses():
+def test_an_approval_for_one_generation_covers_its_removals_but_not_later_losses_of_the_leaf():
     names = ("n1", "n2", "n3", "n4")
     tree = settled_state(*map(node_model, names), nodes=map(leaf_node, names))
     edit = tree.with_(cluster=cluster("east", node_model("n1"), node_model("n2"), metadata={"generation": 2}))
@@ -179,7 +179,7 @@ def test_an_approval_of_what_a_version_of_the_cluster_takes_away_is_for_all_of_i
     assert deleted(held_by(edit.with_(leaf=leaf()), approved=asked.id)) == ["n1", "n2"]
 
 
-def test_a_leaf_node_that_comes_back_while_its_mirror_waits_makes_it_well():
+def test_a_leaf_node_that_returns_restores_its_pending_mirror():
     tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")])
     held = without_removals(tree.with_(leaf=leaf()), tree.with_(leaf=leaf()).plan())
     assert [each.is_alive for each in node_lease_inputs(held.with_(leaf=unreached_leaf()).snapshot(), held.now)] == [
@@ -192,7 +192,7 @@ def test_a_leaf_node_that_comes_back_while_its_mirror_waits_makes_it_well():
     assert [each.is_alive for each in node_lease_inputs(back.snapshot(), back.now)] == [True]
 
 
-def test_a_node_that_no_model_asks_for_offers_nothing_for_as_long_as_it_stays():
+def test_a_node_without_a_model_has_zero_resources_until_it_is_removed():
     """Another model now has its leaf node."""
     tree = settled_state(node_model("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east"))
 

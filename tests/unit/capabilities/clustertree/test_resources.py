@@ -28,7 +28,7 @@ def of(nodes: list[TreeNode], pods: list[LeafPod] | None = None, **options: obje
     return free(nodes, lambda name: used.get(name, NOTHING), ResourceOptions(**options))  # type: ignore[arg-type]
 
 
-def test_an_empty_leaf_has_nothing_and_names_nothing() -> None:
+def test_an_empty_leaf_has_no_resources() -> None:
     assert of([]) == Free()
 
 
@@ -39,23 +39,23 @@ def test_leaf_nodes_add_up_and_every_resource_of_any_is_named() -> None:
     assert found.largest == {}
 
 
-def test_pods_take_away_what_they_request_and_a_place_each() -> None:
+def test_pods_reduce_resources_by_their_requests_and_one_pod_each() -> None:
     pods = [leaf_pod("x", "a", ONE), leaf_pod("y", "b", {**ONE, "example.com/gpu": "1"})]
     found = of([leaf_node("a", SMALL), leaf_node("b", GPU)], pods)
     assert found.capacity == {"cpu": "9", "memory": "22Gi", "pods": "28", "example.com/gpu": "1"}
 
 
-def test_pods_from_the_root_take_nothing_away_for_the_root_counts_them() -> None:
+def test_pods_from_the_root_are_not_subtracted() -> None:
     assert of([leaf_node("a", SMALL)], [leaf_pod("x", "a", ONE, from_root=True)]).capacity == SMALL
 
 
-def test_pods_on_nodes_that_do_not_count_take_nothing_away() -> None:
+def test_pods_on_excluded_nodes_are_not_subtracted() -> None:
     nodes = [leaf_node("a", SMALL), leaf_node("b", SMALL, cordoned=True)]
     pods = [leaf_pod("x", "b", ONE), leaf_pod("y", "elsewhere", ONE)]
     assert of(nodes, pods).capacity == SMALL
 
 
-def test_a_leaf_of_which_nothing_counts_shows_nothing_of_each_resource_that_it_has() -> None:
+def test_a_leaf_without_usable_nodes_shows_zero_of_each_resource() -> None:
     nodes = [leaf_node("a", GPU, ready="False"), leaf_node("b", SMALL, cordoned=True)]
     assert of(nodes).capacity == {"cpu": "0", "memory": "0", "pods": "0", "example.com/gpu": "0"}
 
@@ -73,7 +73,7 @@ def test_pods_that_have_not_started_count_unless_only_running_ones_do() -> None:
     assert running.capacity == {"cpu": "2500m", "memory": "7Gi", "pods": "9"}
 
 
-def test_nothing_is_ever_below_zero() -> None:
+def test_resources_are_never_negative() -> None:
     pods = [leaf_pod(str(number), "a", {"cpu": "3", "memory": "1Gi"}) for number in range(11)]
     assert of([leaf_node("a", SMALL)], pods).capacity == {"cpu": "0", "memory": "0", "pods": "0"}
 
@@ -83,7 +83,7 @@ def test_a_resource_that_no_leaf_node_has_is_not_named_though_pods_ask_for_it() 
     assert of([leaf_node("a", SMALL)], pods).capacity == {"cpu": "4", "memory": "8Gi", "pods": "9"}
 
 
-def test_places_are_counted_by_pods_and_not_by_what_they_say() -> None:
+def test_pod_capacity_is_reduced_by_the_number_of_pods() -> None:
     pods = [leaf_pod("x", "a", {"pods": "7"})]
     assert of([leaf_node("a", SMALL)], pods).capacity["pods"] == "9"
 
@@ -94,7 +94,7 @@ def test_a_share_of_the_whole_is_kept_from_allocatable_alone() -> None:
     assert found.allocatable == {"cpu": "1500m", "memory": "5Gi", "pods": "6"}
 
 
-def test_a_share_that_is_more_than_what_is_left_leaves_nothing() -> None:
+def test_a_reservation_above_the_remainder_leaves_zero() -> None:
     found = of([leaf_node("a", SMALL)], [leaf_pod("x", "a", ONE)], reserve_percent=100)
     assert found.allocatable == {"cpu": "0", "memory": "0", "pods": "0"}
     assert found.capacity["cpu"] == "2500m"
@@ -178,7 +178,7 @@ def test_only_amounts_that_differ_are_written(
     assert differs(shown, wanted) is bool(patch)
 
 
-def test_however_many_pods_there_are_only_the_sums_are_looked_at() -> None:
+def test_only_sums_are_read_for_any_number_of_pods() -> None:
     asked: list[str] = []
     full = reduce(add_usage, [leaf_pod(str(number), "a", {"cpu": "1m"}) for number in range(500)], NOTHING)
 

@@ -80,7 +80,7 @@ def test_nodes_that_this_pass_creates_or_removes_are_counted_so():
     assert passed(off)["clusterTreeStatus"] == {"leafNodeItems": []}
 
 
-def test_nothing_is_written_again_while_nothing_happens():
+def test_an_unchanged_status_is_not_written():
     tree = told(settled_state(nodes=[N1]))
 
     assert passed(tree) is None
@@ -132,13 +132,13 @@ def test_when_leases_were_renewed_outlives_a_restart_and_goes_with_the_nodes():
     assert "leasesRenewedTime" not in passed(tree.with_(cluster=off))
 
 
-def test_a_probe_that_fails_once_says_nothing():
+def test_one_failed_probe_changes_no_condition():
     tree = told(settled_state(nodes=[N1]))
 
     assert passed(tree.with_(leaf=leaf(N1, health=failing()))) is None
 
 
-def test_a_restart_before_the_leaf_is_tried_says_nothing():
+def test_a_restart_before_the_first_probe_changes_no_condition():
     tree = told(settled_state(nodes=[N1]))
 
     assert passed(tree.with_(leaf=unreached_leaf(error=""))) is None
@@ -216,7 +216,7 @@ def test_the_last_contact_is_reported_once_the_leaf_is_lost_and_outlives_a_resta
         (Kubeconfig(is_given=True, error="not there", is_missing=True), "KubeconfigSecretMissing"),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_why_nothing_else_works(given, reason):
+def test_an_invalid_kubeconfig_is_the_reason_of_all_conditions(given, reason):
     found = conditions(passed(TreeState(cluster("east"), unreached_leaf(""), kubeconfig=given)))
 
     assert found["Reachable"] == found["Ready"] == ("False", reason)
@@ -265,7 +265,7 @@ def test_a_write_that_fails_is_named():
 
 
 @pytest.mark.parametrize("result", [Result.CONFLICT, Result.SKIPPED, Result.HELD])
-def test_a_cluster_whose_nodes_are_still_to_be_made_is_not_ready(result):
+def test_a_cluster_whose_nodes_are_not_created_yet_is_not_ready(result):
     said = passed(TreeState(cluster("east"), leaf(N1)), result)
 
     assert (said["nodes"], conditions(said)["Ready"]) == (0, ("False", "NodesPending"))
@@ -286,7 +286,7 @@ def test_a_cluster_that_is_switched_off_is_ready_when_its_nodes_are_gone():
     assert conditions(passed(TreeState(off, leaf(N1))))["Ready"] == ("True", "TreeDisabled")
 
 
-def test_a_cluster_whose_finalizer_goes_gets_no_status_any_more():
+def test_a_cluster_whose_finalizer_is_removed_gets_no_status():
     going = cluster("east", metadata={"deletionTimestamp": NOW.isoformat()})
 
     assert passed(TreeState(going, leaf(N1))) is None
@@ -298,7 +298,7 @@ def test_unacknowledged_pods_are_counted_from_the_first_minute_on():
     assert passed(settled_state(nodes=[N1]).with_(pending_pods=pods, now=NOW))["unacknowledgedPods"] == 1
 
 
-def test_what_clusterlink_says_stays():
+def test_status_fields_of_clusterlink_are_kept():
     tree = settled_state(nodes=[N1])
     link = {"podCIDRs": ["10.0.0.0/8"]}
     status = msgspec.structs.replace(tree.cluster.status, cluster_link_status=link)
@@ -307,7 +307,7 @@ def test_what_clusterlink_says_stays():
     assert passed(tree)["clusterLinkStatus"] == link
 
 
-def test_what_is_said_is_what_is_read_back():
+def test_the_written_status_is_read_back_equal():
     said = passed(settled_state(nodes=[N1]))
 
     assert wire(msgspec.convert({"status": said}, Cluster).status) == said

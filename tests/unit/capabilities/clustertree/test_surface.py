@@ -130,7 +130,7 @@ def test_a_leaf_that_responds_again_needs_nobody():
     assert list(SURFACE.attention(View(state), NOW)) == []
 
 
-def test_a_refused_cluster_needs_somebody_and_a_held_one_is_told_elsewhere():
+def test_a_refused_cluster_needs_attention_and_a_held_one_does_not():
     state = TreeState(cluster())
     refused = with_conditions(state, condition("Ready", "NodeNameTaken"))
     held = with_conditions(state, condition("Ready", "NeedsApproval"))
@@ -220,7 +220,7 @@ def test_the_age_of_the_leases_is_that_of_the_last_renewal():
     assert resources_of(stated)[0].lease_age_seconds == 60
 
 
-def test_the_contact_is_what_the_lease_loop_sees_else_what_the_status_says():
+def test_the_contact_is_that_of_the_lease_loop_or_else_of_the_status():
     shown, _ = resources_of(TreeState(cluster(), leaf(health=lost(SINCE))))
     assert (shown.contact.state, shown.contact.since) == ("LeafUnreachable", SINCE)
     state = with_conditions(

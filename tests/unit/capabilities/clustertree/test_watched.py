@@ -37,7 +37,7 @@ def test_a_pod_takes_room_on_its_node_until_it_is_finished(pod: LeafPod, nodes: 
     assert usage_node(pod) == nodes
 
 
-def test_a_terminating_pod_takes_room_until_it_is_gone() -> None:
+def test_a_terminating_pod_uses_resources_until_it_is_deleted() -> None:
     raw = {
         "metadata": {"name": "p", "namespace": "ns", "deletionTimestamp": "2024-01-01T00:00:00Z"},
         "spec": {"nodeName": "n1", "containers": [container("c", ONE)]},
@@ -78,7 +78,7 @@ def test_the_label_of_the_root_has_to_say_true() -> None:
     assert add_usage(NOTHING, msgspec.convert(raw, LeafPod)) == Usage(scheduled_pods=1)
 
 
-def test_nothing_is_left_of_pods_that_are_gone_in_whatever_order() -> None:
+def test_sums_return_to_zero_when_pods_are_removed_in_any_order() -> None:
     pods = [
         leaf_pod("a", requests=ONE),
         leaf_pod("b", requests={"cpu": "3", "example.com/gpu": "1"}, phase="Pending"),
@@ -98,7 +98,7 @@ def test_a_pod_with_invalid_requests_counts_as_one_pod_is_named_and_affects_no_o
     assert after == replace(before, scheduled_pods=2, running_pods=2, unreadable=frozenset({"ns/bad"}))
 
 
-def test_what_was_given_is_left_as_it_was() -> None:
+def test_arguments_are_not_changed() -> None:
     before = add_usage(NOTHING, leaf_pod("a", requests=ONE))
     add_usage(before, leaf_pod("b", requests=ONE))
     remove_usage(before, leaf_pod("a", requests=ONE))

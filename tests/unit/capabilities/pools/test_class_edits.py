@@ -106,7 +106,7 @@ def test_an_edit_of_the_cluster_that_changes_its_machines_is_its_own():
     assert (roll.approval_group, roll.group_nodes) == ("change uid-c00 1", 0)
 
 
-def test_settings_without_effect_replace_nothing_and_record_nothing():
+def test_ineffective_settings_replace_nothing_and_are_not_recorded():
     world = edited(a_world("c00"), a_class("one", generation=2, memory="8Gi"))
     assert rolls("c00", world) == []
     assert plan_of("c00", world).actions == ()

@@ -31,7 +31,7 @@ def test_a_class_that_nobody_names_is_ready():
     assert after(node_class("spare"), {})["conditions"][0]["status"] == "True"
 
 
-def test_a_class_without_the_provider_of_a_pool_is_not_ready_and_says_what_to_add():
+def test_a_class_without_the_pools_provider_is_not_ready_and_names_the_missing_section():
     found = after(node_class("medium", aws={"instanceType": "m5.large"}))
     condition = found["conditions"][0]
     assert (condition["status"], condition["reason"]) == ("False", "NodeClassUnfit")

@@ -64,7 +64,7 @@ def test_the_cluster_goes_first() -> None:
     assert reason is Reason.CLUSTER_DELETING
 
 
-def test_while_the_cluster_goes_what_is_left_is_counted() -> None:
+def test_remaining_objects_are_counted_while_the_cluster_is_deleted() -> None:
     going = Management(
         namespace=namespace(),
         cluster=cluster_object(metadata=GOING),
@@ -93,7 +93,7 @@ def test_a_namespace_that_goes_is_waited_for() -> None:
     assert draft.blocked[0].facts.namespace == "capi-prod"
 
 
-def test_the_finalizer_goes_last_and_others_stay() -> None:
+def test_the_finalizer_is_removed_last_and_foreign_ones_stay() -> None:
     snapshot = deleted(Management(), metadata={"finalizers": ["theirs", names.FINALIZER]})
     draft, reason = plan(snapshot)
     [action] = draft.actions
@@ -131,7 +131,7 @@ def test_the_deletion_counts_every_node_of_the_cluster() -> None:
     assert held is not None
 
 
-def test_the_approval_is_kept_though_machines_come_and_go() -> None:
+def test_the_approval_is_kept_while_machines_are_added_and_removed() -> None:
     ids = set()
     for machines in ([member("gpu", 0), member("gpu", 1)], [member("gpu", 1), member("gpu", 2)]):
         management = Management(namespace=namespace(), cluster=cluster_object(), machines=machines)
@@ -142,7 +142,7 @@ def test_the_approval_is_kept_though_machines_come_and_go() -> None:
     assert len(ids) == 1
 
 
-def test_machines_that_outlived_their_cluster_go_with_the_namespace_and_are_not_asked_about_again() -> None:
+def test_machines_that_outlive_their_cluster_are_deleted_with_the_namespace_without_another_approval() -> None:
     draft, _ = plan(deleted(Management(namespace=namespace(), machines=[member("gpu", 0)])))
     [action] = draft.actions
     assert (action.disruption, action.already_approved) == (Disruption.DELETES, True)
@@ -168,7 +168,7 @@ def test_one_that_was_moved_out_goes() -> None:
     assert reason is Reason.NAMESPACE_DELETING
 
 
-def test_one_that_cannot_be_asked_who_it_is_is_taken_for_our_own() -> None:
+def test_a_cluster_of_unknown_identity_is_treated_as_our_own() -> None:
     draft, reason = plan(deleted(workload=Workload(has_kubeconfig=True, error="timed out")))
     assert not draft.actions
     assert reason is Reason.IDENTITY_UNKNOWN
@@ -181,7 +181,7 @@ def test_one_that_never_pivots_need_not_be_asked() -> None:
 
 
 @pytest.mark.parametrize("workload", [OWN, ELSEWHERE, Workload()], ids=["own", "elsewhere", "unknown"])
-def test_an_orphaned_one_loses_its_finalizer_and_nothing_else(workload: Workload) -> None:
+def test_an_orphaned_object_loses_only_its_finalizer(workload: Workload) -> None:
     draft, reason = plan(deleted(workload=workload, metadata={"annotations": {names.ORPHAN_ON_DELETE: "true"}}))
     [action] = draft.actions
     assert (action.verb, action.object.kind, action.disruption) == (Verb.PATCH, names.CLUSTER_KIND, Disruption.NONE)
@@ -218,7 +218,7 @@ def test_a_cluster_that_we_did_not_make_is_not_deleted() -> None:
 
 
 @pytest.mark.parametrize("labels", [{}, {names.CLUSTER: "another"}], ids=["of-nobody", "of-another"])
-def test_a_namespace_that_we_did_not_make_stays(labels: dict[str, str]) -> None:
+def test_a_foreign_namespace_stays(labels: dict[str, str]) -> None:
     draft, reason = plan(deleted(Management(namespace=namespace(labels=labels))))
     assert [action.reason for action in draft.actions] == [Reason.FINALIZER_REMOVED]
     assert reason is None

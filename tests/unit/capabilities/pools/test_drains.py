@@ -60,7 +60,7 @@ def test_the_start_takes_the_autoscaler_off_the_pool() -> None:
     assert changes == {names.AUTOSCALER_MIN: None, names.AUTOSCALER_MAX: None, names.DRAIN_STARTED: STARTED}
 
 
-def test_an_autoscaler_that_comes_back_is_taken_off_again_and_the_start_stays() -> None:
+def test_a_returning_autoscaler_is_disabled_again_and_the_start_time_is_kept() -> None:
     world = closed(pods=[pod("web", "gpu-0")])
     live = world.deployments["gpu"]
     bounds = {**live["metadata"]["annotations"], names.AUTOSCALER_MIN: "1"}
@@ -103,7 +103,7 @@ def test_a_cordon_records_its_owner_and_that_the_node_is_being_drained() -> None
     assert outcome.write(action).resource_version == "1"
 
 
-def test_a_node_that_somebody_else_cordoned_is_not_recorded_as_ours() -> None:
+def test_a_foreign_cordon_is_not_recorded_as_ours() -> None:
     outcome = begun(nodes=1).but(nodes={"gpu-0": node("gpu-0", cordoned=True)}).plan()
     [action] = outcome.actions
     assert outcome.write(action).body == {"metadata": {"annotations": {POOL_DRAINING: STARTED}}}
@@ -163,7 +163,7 @@ def test_pods_are_evicted_by_their_uid_and_the_node_they_leave_is_named() -> Non
         ),
     ],
 )
-def test_what_goes_with_the_node_is_neither_evicted_nor_waited_for(left: Pod) -> None:
+def test_pods_deleted_with_the_node_are_neither_evicted_nor_awaited(left: Pod) -> None:
     world = closed(pods=[left], daemon_sets=frozenset({("default", "owner")})).later(seconds=10)
     assert world.plan().reasons() == ["PoolDeleted"]
 
@@ -178,7 +178,7 @@ def test_what_goes_with_the_node_is_neither_evicted_nor_waited_for(left: Pod) ->
         pytest.param(pod("p", "gpu-0", labels={DRAIN_LABEL: "who knows"}), id="with-an-unknown-wish"),
     ],
 )
-def test_everything_else_is_evicted(going: Pod) -> None:
+def test_all_other_pods_are_evicted(going: Pod) -> None:
     assert evicted(closed(pods=[going])) == ["p"]
 
 
@@ -260,7 +260,7 @@ def test_a_cordon_that_came_late_settles_too() -> None:
         pytest.param(member("gpu", 9), id="a-machine-whose-node-is-gone"),
     ],
 )
-def test_what_has_no_node_has_nothing_to_drain(lost: Any) -> None:
+def test_a_machine_without_node_has_nothing_to_drain(lost: Any) -> None:
     world = closed(nodes=1)
     assert world.but(machines=[*world.machines, lost]).later(seconds=5).plan().reasons() == ["PoolDeleted"]
 
@@ -270,7 +270,7 @@ def test_machines_that_are_counted_but_not_seen_yet_are_not_taken_for_none() -> 
     assert world.plan().reasons() == ["DrainStarted"]
 
 
-def test_the_drain_goes_on_from_whatever_is_there_to_its_end() -> None:
+def test_the_drain_continues_from_any_state_to_its_end() -> None:
     world = World.of(nodes=3, pods=[pod(f"p{number}", f"gpu-{number}") for number in range(3)]).converged()
     assert not world.deployments
     assert not world.machines
@@ -339,7 +339,7 @@ def test_a_cluster_that_cannot_be_reached_keeps_its_pool() -> None:
         pytest.param(Workload(cluster="prod", has_kubeconfig=True), id="never-reached"),
     ],
 )
-def test_a_node_of_ours_is_never_taken_for_one_of_a_cluster_elsewhere(workload: Workload) -> None:
+def test_our_own_node_is_never_confused_with_one_of_a_remote_cluster(workload: Workload) -> None:
     outcome = begun(pods=[pod("web", "gpu-0")]).but(workload=workload).plan()
     assert not outcome.actions
     assert outcome.phase() == PoolPhase.BLOCKED
@@ -353,7 +353,7 @@ def test_unknown_pods_keep_the_pool_but_its_nodes_are_cordoned() -> None:
     assert outcome.state().reason == "PodsUnknown"
 
 
-def test_what_is_elsewhere_is_written_there() -> None:
+def test_remote_nodes_are_written_on_their_own_cluster() -> None:
     away = Workload(uid="theirs", cluster="prod", has_kubeconfig=True)
     world = World.of(nodes=1, pods=[pod("web", "gpu-0")], workload=away)
     [start] = world.plan().actions

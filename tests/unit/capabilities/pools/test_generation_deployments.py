@@ -54,7 +54,7 @@ def annotations(
     return made["metadata"].get("annotations")
 
 
-def test_replicas_are_said_only_when_they_are_given_and_never_the_pools_own() -> None:
+def test_replicas_are_applied_only_if_given_and_never_for_a_pool() -> None:
     assert "replicas" not in deployment()["spec"]
     assert deployment(replicas=0)["spec"]["replicas"] == 0
 
@@ -145,7 +145,7 @@ def test_the_autoscaler_learns_what_a_node_would_be_like() -> None:
     }
 
 
-def test_a_class_that_does_not_say_how_large_it_is_makes_no_guess() -> None:
+def test_no_capacity_is_guessed_for_a_class_without_size() -> None:
     made = annotations(build.pool(0, min=0, max=9), build.node_class("c"))
     of_class = {names.NODE_CLASS, names.CLASS_INPUTS}
     assert set(made) - of_class == {names.AUTOSCALER_MIN, names.AUTOSCALER_MAX, f"{CAPACITY}/labels"}

@@ -63,7 +63,7 @@ def test_kinds_that_are_gone_are_not_kept() -> None:
 
 
 @pytest.mark.parametrize("make", [cluster, infrastructure_cluster, control_plane_template])
-def test_what_is_not_installed_is_named_with_the_remedy(make: Any) -> None:
+def test_a_missing_crd_is_named_with_the_remedy(make: Any) -> None:
     with pytest.raises(NotServed) as refused:
         make(build.cluster(), Served(AWS))
     assert refused.value.kind == "DevCluster"
@@ -76,7 +76,7 @@ def test_what_is_not_installed_is_named_with_the_remedy(make: Any) -> None:
 @pytest.mark.parametrize(
     "config", [{}, {"openstack": {}}, {**build.AWS, **build.DOCKER}], ids=["none", "openstack", "two"]
 )
-def test_without_one_known_provider_nothing_is_made(config: dict[str, Any]) -> None:
+def test_nothing_is_generated_without_exactly_one_known_provider(config: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpec, match="exactly one provider; supported: aws, docker, proxmox") as refused:
         cluster(build.cluster(config=config), SERVED)
     assert refused.value.field == "spec.provider.config"

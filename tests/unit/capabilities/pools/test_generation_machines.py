@@ -124,7 +124,7 @@ def test_both_shapes_of_a_proxmox_network_have_the_same_bridge() -> None:
         ({"rootVolumeSize": 4}, build.AWS, "spec.providers.aws.rootVolumeSize", "is 4"),
     ],
 )
-def test_what_has_no_counterpart_is_refused_with_field_and_value(
+def test_unsupported_settings_are_refused_with_field_and_value(
     entry: Object, config: Object, field: str, words: str
 ) -> None:
     refusal = unfit(entry, config)
@@ -168,7 +168,7 @@ def test_an_infrastructure_without_what_it_needs_is_refused(config: Object, miss
     ],
     ids=["docker", "aws", "proxmox"],
 )
-def test_kubelets_get_what_makes_their_node_known_to_cluster_api(config: Object, arguments: list[str]) -> None:
+def test_kubelets_get_the_arguments_that_cluster_api_needs(config: Object, arguments: list[str]) -> None:
     made = bootstrap_template(build.cluster(config=config), "p", WorkerPool())
     joining = made.spec["template"]["spec"]["joinConfiguration"]["nodeRegistration"]
     assert [each["name"] for each in joining["kubeletExtraArgs"]] == arguments

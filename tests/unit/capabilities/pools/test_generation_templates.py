@@ -41,7 +41,7 @@ def found(node_class: LatticeNodeClass | None = None, **given: Any) -> list[str]
     ],
     ids=["displayName", "replicas", "bounds", "a synced label", "a role", "the order of taints"],
 )
-def test_a_harmless_change_keeps_both_templates_and_what_was_asked_for(change: dict[str, Any]) -> None:
+def test_a_harmless_change_keeps_both_templates_and_the_recorded_request(change: dict[str, Any]) -> None:
     assert found(**change) == found()
     assert [each.inputs for each in templates(**change)] == [each.inputs for each in templates()]
 
@@ -56,7 +56,7 @@ def test_a_harmless_change_keeps_both_templates_and_what_was_asked_for(change: d
     ],
     ids=["a label", "no label", "a taint's value", "a taint less"],
 )
-def test_what_only_a_joining_kubelet_can_set_replaces_nodes_by_the_bootstrap_template_alone(
+def test_settings_of_joining_kubelets_replace_nodes_by_the_bootstrap_template_alone(
     change: dict[str, Any],
 ) -> None:
     (machines, joining), (machines_before, joining_before) = templates(**change), templates()
@@ -81,13 +81,15 @@ def test_a_class_of_another_name_that_says_the_same_keeps_the_template_and_is_no
     assert machines.render(cluster())["metadata"]["annotations"][names.NODE_CLASS] == "new"
 
 
-def test_what_the_provider_cannot_do_is_not_asked_for() -> None:
+def test_settings_unsupported_by_the_provider_are_not_rendered() -> None:
     sized, plain = node_class("c", docker={"memory": "8Gi", "cpus": "4"}), node_class("c", docker={})
     machines, before = (templates(each, nodeClass="c")[0] for each in (sized, plain))
     assert (machines.name, machines.inputs) == (before.name, before.inputs)
 
 
-def test_another_default_of_ours_changes_the_name_and_not_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_default_changes_the_template_name_and_not_the_recorded_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = templates(config=AWS)
     monkeypatch.setattr(aws, "INSTANCE_TYPE", "t4g.medium")
     monkeypatch.setattr(bootstrap, "_ARGUMENTS", {"aws": [{"name": "v", "value": "2"}]})
@@ -112,7 +114,7 @@ def test_a_name_is_the_owner_and_ten_digits_and_depends_on_the_kind() -> None:
     assert one.name == turned.name != other.name
 
 
-def test_a_rendered_template_says_whose_it_is_and_has_no_owner() -> None:
+def test_a_rendered_template_has_a_pool_label_and_no_owner() -> None:
     metadata = templates()[0].render(cluster("prod"))["metadata"]
     assert metadata["namespace"] == "capi-prod"
     assert metadata["labels"] == {

@@ -97,7 +97,7 @@ def test_a_domain_that_stands_alone_counts_as_cluster_api_reads_it(key):
         "workload-type",
     ],
 )
-def test_what_merely_resembles_a_synced_domain_is_not_synced(key):
+def test_a_domain_that_merely_resembles_a_synced_one_is_not_synced(key):
     assert not is_synced_in_place(key)
 
 
@@ -113,7 +113,7 @@ def test_what_merely_resembles_a_synced_domain_is_not_synced(key):
         "node-role.kubernetes.io/control-plane",
     ],
 )
-def test_a_taint_of_somebody_else_is_refused(key):
+def test_a_foreign_taint_is_refused(key):
     (fault,) = of(taints=[f"{key}:NoSchedule"])
 
     assert (fault.field, fault.value) == ("spec.nodes.workerPools[gpu].taints[0].key", key)
@@ -141,7 +141,7 @@ def test_the_same_taint_twice_is_said_once():
     assert (fault.field, fault.value) == ("spec.nodes.workerPools[gpu].taints", "a:NoSchedule")
 
 
-def test_what_a_laxer_schema_let_in_is_still_seen():
+def test_taints_admitted_by_an_older_schema_are_still_checked():
     labels = {"a b": "c", "d": "e!"}
     taint = {"key": "f g", "value": "!", "effect": "Sometimes"}
     found = faults("gpu", msgspec.convert({"replicas": 1, "labels": labels, "taints": [taint]}, WorkerPool))
@@ -217,7 +217,7 @@ def test_no_key_that_we_let_through_stops_a_kubelet(key):
 
 
 @given(keys | st.sampled_from(sorted(KUBELETS)))
-def test_nothing_is_refused_that_a_kubelet_takes_and_nobody_claims(key):
+def test_unclaimed_taints_that_a_kubelet_accepts_are_admitted(key):
     claimed = "cluster.x-k8s.io" in key or key in ("node-role.kubernetes.io/control-plane", "lattice.dev/pool")
     if kubelet_starts_with(key) and not claimed:
         assert label_refusal(key) == ""

@@ -58,7 +58,7 @@ def write(world, reason):
 # making
 
 
-def test_everything_is_made_at_once_and_each_pool_without_nodes():
+def test_all_objects_are_created_at_once_with_pools_at_zero():
     planned = plan(snapshot(SEED, *CLASSES, served=SERVED), NOW)
     made = [each for each in planned.plan.actions if each.reason == "PoolCreated"]
     assert [each.object.name for each in made] == ["prod-pool-general", "prod-pool-gpu", "prod-pool-highmem"]
@@ -109,14 +109,14 @@ def test_which_cluster_has_come_up_is_noted_once():
     assert done(replace(world, cluster=lc)) == []
 
 
-def test_before_it_has_come_up_nothing_is_noted():
+def test_nothing_is_recorded_before_the_cluster_is_initialized():
     bare = msgspec.structs.replace(SEED.metadata, annotations={})
     world = running(msgspec.structs.replace(SEED, metadata=bare), *CLASSES)
     coming = {**world.management.cluster, "status": {}}
     assert "ClusterAnnotated" not in dict(done(with_management(world, cluster=coming)))
 
 
-def test_a_cluster_that_was_moved_away_is_not_made_a_second_time():
+def test_a_cluster_that_was_moved_away_is_not_created_again():
     world = snapshot(SEED, *CLASSES, served=CLUSTERS_SERVED)
     assert done(world) == []
     assert blocked(world) == {"ClusterGone": ClusterGone(cluster="prod")}
@@ -157,7 +157,7 @@ def test_another_number_scales_that_pool_alone():
     assert (scaled.body, scaled.field_manager) == ({"spec": {"replicas": 5}}, names.REPLICAS_MANAGER)
 
 
-def test_scaling_down_says_how_many_nodes_go():
+def test_scaling_down_reports_the_number_of_removed_nodes():
     pools = {**SEED_POOLS, "general": {**SEED_POOLS["general"], "replicas": 1}}
     world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
     assert action(world, "PoolScaled").disruption is Disruption.DELETES
@@ -201,7 +201,7 @@ def taken_over(world):
     return world
 
 
-def test_what_was_moved_here_is_taken_over_so_that_it_goes_when_it_is_not_said_any_more():
+def test_moved_objects_are_taken_over_so_that_dropped_fields_are_removed():
     bounds = {"min": 1, "max": 5}
     labelled = pool(2, labels={"node-role.kubernetes.io/gpu": "true"}, **bounds)
     lc = cluster("c", autoscaling="ClusterAutoscaler", workerPools={"a": labelled})
@@ -220,7 +220,7 @@ def test_what_was_moved_here_is_taken_over_so_that_it_goes_when_it_is_not_said_a
     assert "spec.template.metadata.labels[node-role.kubernetes.io/gpu]" in changed_paths
 
 
-def test_what_is_changed_anyway_is_taken_over_by_a_later_plan():
+def test_fields_that_change_anyway_are_taken_over_by_a_later_plan():
     world = brought(running(cluster("c", workerPools={"a": pool(2)})))
     world = replace(world, cluster=cluster("c", workerPools={"a": pool(3)}))
 
@@ -260,7 +260,7 @@ def test_a_pool_keeps_its_template_when_only_what_we_would_generate_moved():
     assert "PoolRolled" not in dict(done(world))
 
 
-def test_a_switch_to_a_class_that_says_the_same_is_noted_and_replaces_nothing():
+def test_switching_to_an_equal_class_is_recorded_and_replaces_nothing():
     lc = cluster("c", workerPools={"a": pool(2, nodeClass="medium")})
     world = running(lc, node_class("medium"))
     switched = cluster("c", workerPools={"a": pool(2, nodeClass="twin")})
@@ -272,7 +272,7 @@ def _renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
     return ObjectMeta(name=name, labels=metadata.labels, annotations=metadata.annotations, namespace=metadata.namespace)
 
 
-def test_a_template_that_nothing_refers_to_is_collected_and_a_foreign_one_is_not():
+def test_an_unreferenced_template_is_deleted_unless_it_is_foreign():
     world = running(cluster("c", workers=1))
     ours = world.management.templates[1]
     stale = TemplateMeta(ours.api_version, ours.kind, _renamed(ours.metadata, "c-pool-default-stale"))
@@ -281,7 +281,7 @@ def test_a_template_that_nothing_refers_to_is_collected_and_a_foreign_one_is_not
     assert done(world) == [("TemplateDeleted", "c-pool-default-stale")]
 
 
-def test_a_hand_edit_of_what_is_ours_is_reverted():
+def test_a_hand_edit_of_our_fields_is_reverted():
     world = running(cluster("c", workers=1))
     edited = changed(world.management.deployments["c-pool-default"], "spec.template.spec.version", "v1.31.0")
     # The version of a pool is observed, not remembered: going back up is its turn in the sequence.
@@ -363,7 +363,7 @@ def test_a_paused_cluster_is_left_alone():
     assert "ClusterPaused" in blocked(with_management(world, cluster=paused))
 
 
-def test_what_a_laxer_server_let_in_makes_nothing():
+def test_an_invalid_spec_from_an_older_schema_creates_nothing():
     world = snapshot(cluster("c", workers=1, controlPlane=2), served=SERVED)
     assert done(world) == []
     assert blocked(world)["Invalid"].error == "control plane count must be odd for HA"
@@ -396,7 +396,7 @@ def test_legacy_workers_are_kept_beside_a_new_pool():
     assert made == ["c-pool-gpu"]
 
 
-def test_of_two_deployments_of_one_pool_the_one_with_machines_is_used_and_nothing_is_deleted():
+def test_of_two_deployments_of_a_pool_the_one_with_machines_is_used():
     lc = cluster("c", workers=3)
     world = with_deployment(running(lc), legacy(lc, replicas=0))
     assert blocked(world)["TwoMachineDeployments"].kept == "c-pool-default"
@@ -443,7 +443,7 @@ def with_control_plane(number, wanted, **given):
     return replace(with_management(world, machines=[*world.management.machines, *nodes]), cluster=lc)
 
 
-def test_a_control_plane_that_is_scaled_down_disturbs_the_nodes_that_it_loses_and_says_so():
+def test_a_control_plane_scale_down_disrupts_the_removed_nodes_and_reports_it():
     found = action(with_control_plane(3, 1), "ControlPlaneScaled")
     assert (found.disruption, len(found.disrupts)) == (Disruption.DELETES, 2)
     assert found.facts.text() == ("Scales the control plane of c from 3 to 1, which deletes 2 control plane nodes")
@@ -456,7 +456,7 @@ def test_a_control_plane_that_is_scaled_down_waits_for_approval_whatever_the_lim
     assert brake(plan(with_control_plane(1, 3), NOW).plan, Limit(nodes=100), 1000).held is None
 
 
-def test_a_control_plane_that_grows_disturbs_nothing_and_says_so():
+def test_a_control_plane_scale_up_disrupts_nothing_and_reports_it():
     found = action(with_control_plane(1, 3), "ControlPlaneScaled")
     assert (found.disruption, found.disrupts) == (Disruption.NONE, ())
     assert found.facts.text() == "Scales the control plane of c from 1 to 3"
@@ -471,12 +471,12 @@ def test_a_control_plane_that_shrinks_with_another_version_says_both():
     )
 
 
-def test_a_control_plane_that_is_made_says_so():
+def test_a_created_control_plane_is_reported():
     made = action(snapshot(cluster("c", workers=1), served=SERVED), "ControlPlaneApplied")
     assert made.facts.text() == "Creates the control plane of c at v1.32.0"
 
 
-def test_what_is_taken_away_is_approved_for_one_generation_of_the_cluster():
+def test_removals_are_approved_for_one_generation_of_the_cluster():
     """The same edit made again later is a new approval group."""
     before = running(cluster("c", workerPools={"a": pool(3)}))
     smaller = [

@@ -102,7 +102,7 @@ def test_tolerations_are_read_as_kubernetes_does(toleration, fits):
     assert bool(fitting(offers, placement({}, [toleration]))) is fits
 
 
-def test_a_taint_that_only_prefers_keeps_nobody_away():
+def test_a_prefer_taint_repels_no_service():
     assert fitting([offer("a/x", taints=["team=ml:PreferNoSchedule"])], placement()) == ["a/x"]
 
 
@@ -119,14 +119,14 @@ def test_a_pool_that_would_fit_says_why_it_is_unavailable(message):
     assert found["a/never"].reason is Reason.LABEL_DIFFERS
 
 
-def test_a_pool_that_goes_is_refused_whatever_it_was():
+def test_a_pool_being_removed_is_always_refused():
     offers = [PoolOffer("a", "old", labels={}, is_removed=True)]
 
     assert fitting(offers, placement()) == []
     assert refusals(offers, placement({"x": "1"}, [EXISTS]))["a/old"] == PoolDraining(cluster="a", pool="old")
 
 
-def test_only_as_many_refusals_are_made_as_are_asked_for():
+def test_refusals_are_computed_only_up_to_the_requested_number():
     index = PoolIndex([offer(f"a/p{number:03}", labels={"x": "1"}) for number in range(100)])
 
     assert [each.pool for each, _ in index.refusals(placement({"x": "2"}), 3)] == ["p000", "p001", "p002"]

@@ -222,7 +222,7 @@ def test_a_pool_that_is_added_again_is_uncordoned_and_its_drain_forgotten() -> N
     assert not back.plan().actions
 
 
-def test_a_node_that_somebody_else_cordoned_stays_cordoned() -> None:
+def test_a_foreign_cordon_is_kept() -> None:
     world = World.of(nodes=1, pods=PODS).but(nodes={"gpu-0": node("gpu-0", cordoned=True)}).passed().passed()
     assert world.nodes is not None
     assert POOL_DRAINING in world.nodes["gpu-0"].metadata.annotations
@@ -300,7 +300,7 @@ def test_a_record_that_cannot_be_read_is_dropped(text: str) -> None:
     assert template_of(back) == TEMPLATE
 
 
-def test_a_record_cannot_make_us_change_anything_else() -> None:
+def test_a_record_cannot_make_us_change_other_fields() -> None:
     record = '{"policy":"Force","added":["other"],"timeouts":{"nodeDeletionTimeoutSeconds":1}}'
     template = {"metadata": {"annotations": {"other": "1"}}, "spec": TEMPLATE["spec"]}
     forged = deployment("gpu", metadata={"annotations": {names.MARKED: record}}, template=template)
@@ -308,14 +308,14 @@ def test_a_record_cannot_make_us_change_anything_else() -> None:
     assert template_of(back) == template
 
 
-def test_what_is_being_deleted_cannot_come_back() -> None:
+def test_a_deleting_pool_cannot_come_back() -> None:
     going = deployment("gpu", metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
     ours = node("gpu-0", cordoned=True, annotations={names.CORDONED_BY: "prod/gpu"})
     world = World.of(nodes=1, deployments={"gpu": going}).but(nodes={"gpu-0": ours})
     assert not wanted(world).plan().actions
 
 
-def test_a_pool_may_be_removed_once_more_after_it_came_back() -> None:
+def test_a_pool_may_be_removed_again_after_it_came_back() -> None:
     world = wanted(World.of(pods=PODS).passed().passed()).passed().later(hours=1)
     outcome = world.but(wanted=frozenset()).plan()
     [action] = outcome.actions
@@ -326,7 +326,7 @@ def test_a_pool_may_be_removed_once_more_after_it_came_back() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Drain", "Orphan", "Force"])
-def test_whatever_single_write_is_lost_the_removal_still_ends(policy: str) -> None:
+def test_the_removal_completes_after_any_single_lost_write(policy: str) -> None:
     for lost in range(6):
         world, written = World.of(policy=policy, pods=PODS), 0
         for _ in range(3):
@@ -338,7 +338,7 @@ def test_whatever_single_write_is_lost_the_removal_still_ends(policy: str) -> No
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Force"])
-def test_one_approval_lets_a_pool_go(policy: str) -> None:
+def test_one_approval_covers_the_whole_removal_of_a_pool(policy: str) -> None:
     world, asked = World.of(nodes=3, policy=policy, pods=PODS), []
     while world.deployments:
         plan = Plan(capability="pools", key="k", actions=tuple(world.plan().actions))
@@ -349,7 +349,7 @@ def test_one_approval_lets_a_pool_go(policy: str) -> None:
     assert [action.disrupts for action in held.actions] == [("gpu-0", "gpu-1", "gpu-2")]
 
 
-def test_an_approval_is_kept_though_machines_come_and_go() -> None:
+def test_an_approval_is_kept_while_machines_are_added_and_removed() -> None:
     ids = set()
     for nodes in (3, 4):
         plan = Plan(capability="pools", key="k", actions=tuple(World.of(nodes=nodes).plan().actions))

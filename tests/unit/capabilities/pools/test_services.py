@@ -65,7 +65,7 @@ def test_a_service_that_fits_says_where():
     assert condition["observedGeneration"] == write.status["observedGeneration"] == 1
 
 
-def test_a_service_that_fits_nowhere_says_why_not():
+def test_an_unplaced_service_explains_each_refusal():
     (write,) = written(seen(LOST))
 
     assert write.status["phase"] == "Unplaced"
@@ -84,7 +84,7 @@ def test_a_service_that_fits_nowhere_says_why_not():
     assert "placements" not in write.status
 
 
-def test_where_there_are_no_pools_it_says_so():
+def test_a_service_without_pools_reports_it():
     (write,) = written(seen(WEB, offers=()))
 
     assert write.status["message"] == "No pool matches: no LatticeCluster has a pool"
@@ -125,7 +125,7 @@ def test_a_service_being_deleted_is_left_alone():
     assert written(seen(going)) == []
 
 
-def test_the_plan_does_nothing_and_names_what_is_unplaced():
+def test_the_plan_of_services_has_no_actions_and_names_unplaced_services():
     planned = plan_services(seen(LOST, WEB), NOW)
 
     assert planned.plan.actions == ()

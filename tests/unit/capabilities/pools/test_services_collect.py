@@ -39,7 +39,7 @@ def test_a_pool_offers_its_labels_its_id_and_its_taints():
     assert (web.cluster, web.pool, web.replicas, web.unavailable_reason) == ("prod", "web", 3, None)
 
 
-def test_without_services_nobody_asks_what_is_offered():
+def test_offers_are_not_computed_without_services():
     assert collect_services(PoolsView(world()), NOW).offers == []
 
 
@@ -66,7 +66,7 @@ def test_a_pool_that_was_never_made_is_no_candidate():
     assert set(unavailable(with_management(found, deployments={})).values()) == {Reason.POOL_EMPTY}
 
 
-def test_of_a_pool_that_is_autoscaled_the_number_there_is_counts():
+def test_the_actual_replicas_of_an_autoscaled_pool_count():
     scaled = world(workerPools={"web": pool(3, min=0, max=9)}, autoscaling="ClusterAutoscaler")
     (deployment,) = scaled.management.deployments.values()
 
@@ -76,7 +76,7 @@ def test_of_a_pool_that_is_autoscaled_the_number_there_is_counts():
     assert (grown.replicas, shrunk.unavailable_reason) == (7, Reason.POOL_EMPTY)
 
 
-def test_a_pool_that_is_taken_out_is_leaving():
+def test_a_pool_removed_from_the_spec_is_being_removed():
     before = world()
     after = replace(before, cluster=cluster("prod", workerPools={"web": POOLS["web"]}))
 

@@ -64,7 +64,7 @@ def test_a_status_that_is_there_already_is_not_written_again():
     assert after(replace(world, cluster=lc)) is None
 
 
-def test_a_new_cluster_is_pending_and_says_what_its_workers_wait_for():
+def test_a_new_cluster_is_pending_and_reports_what_its_workers_wait_for():
     found = after(snapshot(cluster("c", workers=2), served=SERVED))
     assert found["phase"] == "Pending"
     assert found["workerPools"]["default"] == {
@@ -110,7 +110,7 @@ def test_a_pool_that_is_changed_in_this_very_pass_is_not_called_ready():
     assert (condition(found, "Ready")["status"], condition(found, "Ready")["reason"]) == ("False", "Scaling")
 
 
-def test_machines_of_another_template_are_seen_whatever_the_counters_say():
+def test_outdated_machines_are_detected_regardless_of_counters():
     world = running(cluster("c", workerPools={"a": pool(1)}))
     refs = ("bootstrap.configRef.name", "infrastructureRef.name")
     for ref in refs:
@@ -142,7 +142,7 @@ def test_a_write_that_failed_is_in_the_ready_condition():
     assert "denied by quota" in ready["message"]
 
 
-def test_what_waits_for_an_approval_comes_first_and_says_how_to_give_it():
+def test_a_held_plan_comes_first_with_its_approve_command():
     """A deletion that the brake holds is reported as held, not as in progress."""
     world = running(SEED, *CLASSES)
     going = cluster("prod", workerPools=SEED_POOLS, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
@@ -157,7 +157,7 @@ def test_what_waits_for_an_approval_comes_first_and_says_how_to_give_it():
     assert (warning.reason, warning.message, warning.is_standing) == ("NeedsApproval", ready["message"], True)
 
 
-def test_an_autoscaled_pool_wants_what_the_autoscaler_made_of_it():
+def test_the_desired_size_of_an_autoscaled_pool_is_that_of_the_autoscaler():
     lc = cluster("c", workerPools={"a": pool(2, min=1, max=5)}, autoscaling="ClusterAutoscaler")
     world = running(lc)
     grown = settled(with_replicas(world.management.deployments["c-pool-a"], 4, "cluster-autoscaler"))
@@ -198,7 +198,7 @@ def test_a_failure_is_a_warning_with_the_message_of_the_server():
 
 
 @pytest.mark.parametrize("path", ["spec.paused", "metadata.annotations"])
-def test_a_paused_pool_says_so_in_the_status_and_to_who_asks_why(path):
+def test_a_paused_pool_is_reported_in_status_and_why(path):
     world = running(cluster("c", workerPools={"a": pool(3)}))
     value: object = True if path == "spec.paused" else {names.PAUSED_ANNOTATION: ""}
     world = with_deployment(world, changed(world.management.deployments["c-pool-a"], path, value))
@@ -212,7 +212,7 @@ def test_a_paused_pool_says_so_in_the_status_and_to_who_asks_why(path):
     assert [each.reason for each in decision.would_change] == ["UnpauseDeployment"]
 
 
-def test_a_true_condition_says_nothing_of_what_another_denies():
+def test_a_true_condition_does_not_contradict_another():
     wanted = cluster("c", workerPools={"a": pool(1), "b": pool(1, nodeClass="gone")})
     found = after(replace(running(cluster("c", workerPools={"a": pool(1)})), cluster=wanted))
     assert condition(found, "Accepted")["status"] == "False"

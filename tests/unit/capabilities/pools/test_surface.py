@@ -215,7 +215,7 @@ def test_a_drain_names_the_pods_in_its_way_with_budget_and_owner():
     )
 
 
-def test_a_drained_pool_has_no_blockers_and_says_what_is_next():
+def test_a_drained_pool_has_no_blockers_and_names_the_next_step():
     row = draining(World.of().but(deployments=started()), phase="Draining")
     assert (row.done, row.total, row.blockers) == (2, 2, ())
     assert row.next == "The pool is deleted with its 2 Machines."

@@ -107,7 +107,7 @@ def test_an_upgrade_counts_for_the_brake_as_one_edit_of_all_its_machines():
     assert brake(plan(ready, NOW).plan, Limit(nodes=3, percent=0), 4, [first.held.id]).held is None
 
 
-def test_the_approval_of_an_upgrade_is_kept_until_its_end_and_is_for_nothing_else_meanwhile():
+def test_an_upgrade_approval_is_kept_until_its_end_and_covers_nothing_else():
     asked = with_member(world())
     approved = brake(plan(asked, NOW).plan, Limit(nodes=0, percent=0), 4).held.id
     ready = with_control_plane(asked, NEW)
@@ -229,7 +229,7 @@ def test_a_new_pool_never_gets_a_kubelet_newer_than_the_control_plane():
     assert versions(moving) == {"x-control-plane": NEW, "x-pool-new": OLD}
 
 
-def test_before_the_control_plane_has_come_up_its_version_may_be_corrected():
+def test_the_version_may_be_corrected_before_the_control_plane_is_initialized():
     early = with_management(world(), cluster=changed(world().management.cluster, "status", {}))
     assert versions(early)["x-control-plane"] == NEW
 

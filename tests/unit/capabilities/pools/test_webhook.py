@@ -110,7 +110,7 @@ def test_a_bad_key_can_always_be_taken_out():
     assert (response.is_allowed, response.warnings) == (True, ())
 
 
-def test_what_does_not_touch_the_spec_passes_without_a_look():
+def test_updates_outside_the_spec_are_admitted_unchecked():
     bad = cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL, min=1)})
     annotated = cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL, min=1)}, metadata={"annotations": {"a": "b"}})
 
@@ -125,7 +125,7 @@ def test_a_cluster_that_is_going_is_never_held_up():
     assert updated(cluster_body(), going).is_allowed
 
 
-def test_what_cannot_be_read_is_left_to_the_plan():
+def test_an_undecodable_cluster_is_left_to_the_plan():
     assert created({**cluster_body(), "spec": {"nodes": []}}).is_allowed
 
 
@@ -200,7 +200,7 @@ def test_a_change_in_place_causes_no_warning(change):
     assert updated(seed(), seed(workerPools=pools(gpu=change)), PoolsView(world())).warnings == ()
 
 
-def test_what_would_be_replaced_anyway_is_not_warned_of_again():
+def test_already_pending_replacements_are_not_warned_about_again():
     rolling = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}}))
     view = PoolsView(replace(world(), cluster=cluster("prod", workerPools=rolling["spec"]["nodes"]["workerPools"])))
     new = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}, "replicas": 2, "displayName": "x"}))
@@ -239,7 +239,7 @@ def test_an_orphaned_cluster_may_be_deleted():
     assert response.warnings == ("only LatticeCluster prod is deleted: its machines and Cluster API objects stay",)
 
 
-def test_a_cluster_elsewhere_may_be_deleted_and_it_is_said_what_goes():
+def test_a_remote_cluster_may_be_deleted_with_a_warning_about_its_objects():
     elsewhere = replace(world(), workload=Workload(uid="another", has_kubeconfig=True))
 
     response = deleted(seed(), PoolsView(elsewhere))
@@ -247,7 +247,7 @@ def test_a_cluster_elsewhere_may_be_deleted_and_it_is_said_what_goes():
     assert (response.is_allowed, response.warnings) == (True, ("deleting prod deletes its 6 machines without a drain",))
 
 
-def test_a_cluster_of_which_nothing_is_known_may_be_deleted():
+def test_an_unknown_cluster_may_be_deleted():
     assert deleted(seed(), EMPTY).is_allowed
 
 
@@ -314,7 +314,7 @@ def test_the_webhooks_fail_open():
         ),
     ],
 )
-def test_a_removed_pool_is_warned_of_with_what_becomes_of_its_nodes(policy, said):
+def test_removing_a_pool_warns_about_its_nodes(policy, said):
     old = seed(poolDeletionPolicy=policy)
     new = seed(workerPools=pools(gpu=None), poolDeletionPolicy=policy)
 

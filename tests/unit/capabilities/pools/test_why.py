@@ -72,7 +72,7 @@ def test_a_cluster_in_which_all_is_done_is_reconciled() -> None:
     assert why(running(cluster("c", workerPools=PLAIN))).rule == "Reconciled"
 
 
-def test_a_waiting_upgrade_is_no_refusal_and_says_what_it_waits_for() -> None:
+def test_a_waiting_upgrade_is_no_refusal_and_names_what_it_waits_for() -> None:
     before = running(cluster("c", controlPlane=3, workerPools=PLAIN))
     asked = changed(before.management.control_plane, "spec.version", "v1.33.0")
     asked = settled(asked, version="v1.32.0", upToDateReplicas=2)
@@ -155,7 +155,7 @@ def using(name: str) -> PoolsSnapshot:
     return running(cluster(name, workerPools={"a": pool(3, nodeClass="medium")}), node_class("medium"))
 
 
-def test_a_class_says_who_uses_it_and_how_many_nodes_follow_its_edit_yet() -> None:
+def test_a_class_lists_its_users_and_the_nodes_affected_by_its_edit() -> None:
     now = node_class("medium", docker={"image": "two"})
     worlds = [replace(using(name), classes={"medium": now}) for name in ("c", "d")]
     decision = of_class(*worlds, classes=[now])
@@ -168,7 +168,7 @@ def test_a_class_says_who_uses_it_and_how_many_nodes_follow_its_edit_yet() -> No
     )
 
 
-def test_a_class_that_nobody_uses_and_one_that_does_not_fit_say_so() -> None:
+def test_an_unused_class_and_an_unsuitable_one_are_explained() -> None:
     assert said(of_class(classes=[node_class("medium")])) == "No pool uses LatticeNodeClass medium"
     unfit = msgspec.convert(class_body("medium", aws={"instanceType": "m5.large"}), type(node_class()))
     decision = of_class(using("c"), classes=[unfit])

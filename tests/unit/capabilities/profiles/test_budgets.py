@@ -93,7 +93,7 @@ def node_of(namespace: str, number: int, **given: Any) -> OpenStackDataPlaneNode
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1, 1), (3, 3), ("50%", 2), ("100%", 4)])
-def test_as_many_are_let_through_at_once_as_the_profile_allows(namespace: str, limit: Any, expected: int) -> None:
+def test_the_budget_admits_as_many_nodes_as_max_unavailable_allows(namespace: str, limit: Any, expected: int) -> None:
     assert sum(granted(view(namespace, limit=limit), namespace)) == expected
 
 
@@ -236,7 +236,7 @@ def test_a_profile_is_looked_at_when_a_node_says_that_it_is_selected_by_it(names
     assert keys_of(names.NODE_KIND, ProfilesView(), after, after) == set()
 
 
-def test_only_what_a_selector_gave_a_node_is_found_by_its_status(namespace: str) -> None:
+def test_only_nodes_chosen_by_selector_are_found_by_status(namespace: str) -> None:
     assert list(watched.selected(selected(namespace, 0, status("Role")))) == []
 
 

@@ -32,7 +32,7 @@ from ....builders.profiles import SHARED
         ("1-3,^9", {1, 2, 3}),
     ],
 )
-def test_a_set_is_what_it_names_without_what_it_excludes(text: str, cpus: set[int]) -> None:
+def test_a_cpu_set_is_its_included_cpus_without_excluded_ones(text: str, cpus: set[int]) -> None:
     assert parse(text) == cpus
 
 
@@ -54,7 +54,7 @@ def test_a_set_is_what_it_names_without_what_it_excludes(text: str, cpus: set[in
         ("3,^3", "excludes every CPU that it contains"),
     ],
 )
-def test_what_is_not_a_set_is_refused_with_what_is_wrong(text: str, message: str) -> None:
+def test_an_invalid_cpu_set_is_refused_with_the_reason(text: str, message: str) -> None:
     with pytest.raises(Malformed) as refused:
         parse(text)
     assert str(refused.value) == message
@@ -84,7 +84,7 @@ def test_a_line_that_is_indented_below_a_set_by_mistake_is_not_quoted() -> None:
     [SHARED, "[compute]\ncpu_shared_set =\n", "[libvirt]\ncpu_shared_set = x\n", "[DEFAULT]\ncpu_dedicated_set = x\n"],
     ids=["a good one", "one that is unset", "another section", "the default section"],
 )
-def test_nothing_is_reported_where_there_is_no_malformed_set(text: str) -> None:
+def test_valid_cpu_sets_report_nothing(text: str) -> None:
     assert faults(check(text)) == []
 
 
@@ -122,7 +122,7 @@ def test_sets_that_are_apart_are_not_reported(texts: tuple[str, ...]) -> None:
     assert overlap_faults(sources(*texts)) == []
 
 
-def test_a_later_text_can_make_sets_overlap_that_were_apart() -> None:
+def test_a_later_layer_can_make_cpu_sets_overlap() -> None:
     apart = compute(cpu_shared_set="0-3", cpu_dedicated_set="4-7")
     assert "overlap in CPUs 4-5;" in overlap_faults(sources(apart, compute(cpu_shared_set="0-5")))[0]
 

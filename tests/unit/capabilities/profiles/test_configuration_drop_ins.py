@@ -100,7 +100,7 @@ def test_the_hash_tells_where_a_name_ends() -> None:
     assert len({hash_of({"a": "bc"}), hash_of({"ab": "c"}), hash_of({"a": "", "bc": ""})}) == 3
 
 
-def test_the_hash_of_a_profile_is_that_of_a_node_which_has_nothing_else() -> None:
+def test_the_hash_of_a_profile_equals_that_of_a_node_without_other_layers() -> None:
     assert profile_hash(NOVA, SHARED) == render(NOVA, NODE, PROFILE, "").hash
     assert profile_hash(NOVA, "") == render(NOVA, NODE, None, "").hash
 
@@ -118,14 +118,14 @@ def test_more_than_a_config_map_holds_is_a_fault() -> None:
     )
 
 
-def test_a_node_whose_name_makes_no_label_is_a_fault() -> None:
+def test_a_node_name_that_is_no_label_value_is_a_fault() -> None:
     name = "n" * 64
     assert render(NOVA, name, PROFILE, "").faults == (
         f"OpenStackDataPlaneNode/{name}: its name is not a valid label value: must be no more than 63 bytes",
     )
 
 
-def test_a_node_whose_name_leaves_no_room_for_that_of_its_configuration_is_a_fault() -> None:
+def test_a_node_name_too_long_for_its_configuration_is_a_fault() -> None:
     name = "n" * 250
     assert (
         f"name of the configuration object '{name}-nova-config': must be no more than 253 characters"

@@ -75,12 +75,12 @@ def test_an_empty_line_ends_a_value() -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["unix", "windows", "old mac"])
-def test_lines_may_end_in_any_way(end: str) -> None:
+def test_any_line_ending_is_accepted(end: str) -> None:
     checked = check(end.join(["[s]", "a = 1", "# c", "b = 2"]))
     assert (checked.sections, checked.faults) == ({"s": {"a": ["1"], "b": ["2"]}}, ())
 
 
-def test_a_section_may_go_on_further_down() -> None:
+def test_a_section_may_be_repeated() -> None:
     checked = check("[s]\na = 1\n[t]\n[s]\nb = 2\n")
     assert (checked.sections, checked.warnings) == ({"s": {"a": ["1"], "b": ["2"]}, "t": {}}, ())
 
@@ -117,7 +117,7 @@ def test_a_tab_elsewhere_is_none() -> None:
         ("[[compute]]", "a section whose name has brackets or surrounding spaces is never read; write [section]"),
     ],
 )
-def test_a_malformed_header_is_a_fault_and_what_is_below_it_belongs_nowhere(header: str, message: str) -> None:
+def test_a_malformed_header_is_a_fault_and_its_options_belong_to_no_section(header: str, message: str) -> None:
     checked = check(f"[s]\na = 1\n{header}\na = 2\n")
     assert checked.faults == (Fault(3, message),)
     assert (checked.sections, checked.warnings) == ({"s": {"a": ["1"]}}, ())
@@ -136,7 +136,7 @@ def test_the_rest_of_a_value_that_is_not_indented_is_not_quoted() -> None:
     assert "s3cret" not in str(told)
 
 
-def test_what_cannot_be_seen_is_named_so_that_it_can() -> None:
+def test_invisible_characters_are_named_visibly() -> None:
     assert faults("\ufeff[s]\na = 1\n")[0].startswith("line 1: begins with the invisible character U+FEFF and is not")
 
 
@@ -221,6 +221,6 @@ def test_a_text_that_is_indented_as_a_whole_is_at_fault_once() -> None:
     ],
     ids=["nothing below", "a comment as far in as the key", "a comment further in"],
 )
-def test_what_yaml_leaves_of_the_indentation_mistake_is_warned_about(manifest: str, warning: str) -> None:
+def test_a_remnant_of_an_indentation_mistake_in_yaml_is_warned_about(manifest: str, warning: str) -> None:
     text = yaml.safe_load(manifest)["spec"]["customComputeServiceConfig"]
     assert check(text).warnings == (Fault(1, warning),)

@@ -17,7 +17,7 @@ CRLF = SHARED.replace("\n", "\r\n")
 RENDERED = render(NOVA, NODE, Profile("p", config=CRLF), "[a]\nb = ü")
 
 
-def test_a_config_map_holds_the_files_and_says_whose_they_are() -> None:
+def test_a_config_map_has_the_files_and_an_owner() -> None:
     assert config_object(node(), NOVA, RENDERED, "", OBJECT) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -59,7 +59,7 @@ def test_without_a_service_object_the_node_owns_it() -> None:
     assert owner["uid"]
 
 
-def test_without_files_nothing_is_said_of_data() -> None:
+def test_a_config_map_without_files_has_no_data() -> None:
     nothing = render(NOVA, NODE, None, "")
     assert "data" not in config_object(node(), NOVA, nothing, "", OBJECT)
     assert "data" not in config_object(node(), NOVA, nothing, "Secret", OBJECT)

@@ -35,7 +35,7 @@ def test_profiles_of_a_service_without_configuration_have_no_fault() -> None:
     assert validate_node(bare, NODE, Profile("p"), "") == ValidationResult()
 
 
-def test_a_text_whose_format_is_not_ours_to_know_is_taken_as_it_is() -> None:
+def test_a_text_of_unknown_format_is_not_checked() -> None:
     plain = service(configFormat="Text")
     assert validate_profile(plain, "p", "disks: {nvme0: fast}\n\ttabs too") == ValidationResult()
     assert validate_profile(plain, "p", " \n").warnings == (f"StorageProfile/p: spec.config, {EMPTY}",)
@@ -97,7 +97,7 @@ def test_cpu_sets_are_a_matter_of_nova_alone(service: Service) -> None:
     )
 
 
-def test_of_many_faults_the_first_are_reported_and_the_rest_counted() -> None:
+def test_faults_above_the_limit_are_only_counted() -> None:
     judged = validate_profile(NOVA, "p", "[s]\n" + "x\n" * 500)
     assert len(judged.faults) == MAX_MESSAGES + 1
     assert judged.faults[-1] == f"{PROFILE}: and {500 - MAX_MESSAGES} more"

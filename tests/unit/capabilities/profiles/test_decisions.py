@@ -80,7 +80,7 @@ def test_the_whole_answer_about_edpm_compute_1() -> None:
     )
 
 
-def test_edpm_compute_0_has_no_network_profile_and_says_who_could_choose_one() -> None:
+def test_edpm_compute_0_lacks_a_network_profile_and_learns_who_can_choose_one() -> None:
     decision = asked(story("edpm-compute-0"))
 
     assert [(each.name, each.is_taken, each.reason) for each in decision.candidates] == [
@@ -115,7 +115,7 @@ def test_the_object_of_a_service_is_explained_by_the_choice_for_it() -> None:
     assert changes(decision) == ["AnnotateNode"]
 
 
-def test_an_object_that_waits_says_for_what_and_what_was_chosen() -> None:
+def test_a_waiting_object_names_its_blocker_and_its_choice() -> None:
     snapshot = story()
     decision = asked(
         snapshot,
@@ -141,7 +141,7 @@ def test_the_same_kind_of_another_group_is_not_the_services() -> None:
 # the rule
 
 
-def test_what_blocks_the_plan_is_the_rule_and_its_service_says_so_too() -> None:
+def test_a_blocked_plan_is_explained_on_node_and_service() -> None:
     snapshot = story()
     decision = asked(snapshot, blocked(snapshot, STALLED))
 
@@ -172,7 +172,7 @@ def test_a_profile_that_does_not_exist_is_the_rule_with_its_remedies() -> None:
     ]
 
 
-def test_a_service_does_not_repeat_what_its_choice_says_already() -> None:
+def test_a_service_does_not_repeat_the_text_of_its_choice() -> None:
     snapshot = story(annotations={names.NETWORK_PROFILE: "gone"})
     decision = asked(snapshot, blocked(snapshot, resolve(snapshot)["neutron"].message))
 

@@ -51,7 +51,7 @@ def test_every_field_is_described(definition):
 
 
 @EACH
-def test_nothing_has_a_default_that_a_server_would_fill_in(definition):
+def test_no_field_has_a_server_side_default(definition):
     assert [path for path, schema in walk(definition.schema()) if "default" in schema] == []
 
 
@@ -112,7 +112,7 @@ def test_every_check_is_on_a_field_that_exists(overlay, definition):
 
 
 @EACH
-def test_what_a_rule_looks_at_is_bounded(definition):
+def test_fields_used_in_rules_are_bounded(definition):
     unbounded = [
         path
         for path, schema in walk(definition.schema())
@@ -128,7 +128,7 @@ def test_what_a_rule_looks_at_is_bounded(definition):
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
-def test_a_sample_is_complete_and_says_only_what_its_type_knows(sample):
+def test_a_sample_has_all_fields_of_its_type_and_no_others(sample):
     definition = DEFINED[sample["kind"]]
 
     read = msgspec.convert(sample, definition.type)

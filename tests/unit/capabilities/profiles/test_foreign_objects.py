@@ -53,7 +53,7 @@ def _fields(value):
     return {f"f:{key}": _fields(each) if isinstance(each, dict) else {} for key, each in said.items()}
 
 
-def test_a_foreign_object_is_reported_and_neither_labelled_nor_owned():
+def test_a_foreign_object_is_reported_and_not_labelled():
     told = written(world(ASKED, neutron=AGENT), "neutron")
 
     assert told["spec"] == {**AGENT["spec"], "dataplaneNodeName": NODE, "networkProfileName": "dpdk"}
@@ -63,7 +63,7 @@ def test_a_foreign_object_is_reported_and_neither_labelled_nor_owned():
     assert [each.object.kind for each in plan(world(ASKED, neutron=told), NOW).plan.actions] == ["ConfigMap"]
 
 
-def test_a_foreign_object_that_nothing_asks_for_any_more_loses_our_annotations_and_stays():
+def test_an_unrequested_foreign_object_loses_only_our_annotations():
     told = written(world(ASKED, neutron=AGENT), "neutron")
 
     planned = plan(world({}, neutron=told), NOW)
@@ -96,7 +96,7 @@ def test_our_annotations_on_many_foreign_objects_are_removed_together():
     assert (action.approval_group, action.group_nodes) == ("remove neutron uid-role", 40)
 
 
-def test_the_cell_of_a_foreign_compute_stays_for_it_cannot_be_removed():
+def test_the_cell_of_a_foreign_compute_cannot_be_removed():
     told = written(world(PLACED, nova=COMPUTE), "nova")
 
     planned = plan(world({}, nova=told), NOW)
@@ -112,7 +112,7 @@ def test_the_cell_of_a_foreign_compute_stays_for_it_cannot_be_removed():
         pytest.param({"ownerReferences": [OWNER]}, id="owner"),
     ],
 )
-def test_an_object_of_ours_that_lost_one_of_its_marks_gets_both_and_goes_when_nothing_asks_for_it(mark):
+def test_an_object_with_one_lost_mark_regains_it_and_is_deleted_when_unrequested(mark):
     ours = {**AGENT, "metadata": {**AGENT["metadata"], **mark}}
 
     (_, action) = plan(world(ASKED, neutron=ours), NOW).plan.actions

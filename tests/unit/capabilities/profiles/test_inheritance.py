@@ -44,11 +44,11 @@ def test_a_value_of_the_role_is_taken_where_the_node_has_none(
     assert inherits({field: of_node}, {field: of_role}).wire()[field] == found
 
 
-def test_what_is_on_neither_is_not_shown() -> None:
+def test_keys_set_on_neither_node_nor_role_are_not_shown() -> None:
     assert inherits().wire() == {"profileUpdatePolicy": "Automatic"}
 
 
-def test_what_is_inherited_is_listed() -> None:
+def test_inherited_values_are_listed() -> None:
     found = inherits({"ansibleUser": "root"}, {"ansibleUser": "stack", "ansiblePort": 22, "nova": {"cellName": "c"}})
 
     assert found.inherited == ("node.ansiblePort", "node.nova")

@@ -182,7 +182,7 @@ def test_a_sentence_names_object_key_value_and_remedy(message: Message, said: st
         ),
     ],
 )
-def test_a_choice_names_who_made_it_and_what_it_shadows(
+def test_a_choice_names_its_source_and_the_shadowed_ones(
     annotations: dict[str, str], of_role: dict[str, str], said: str
 ) -> None:
     profiles = [build.profile("shared"), build.profile("dedicated")]

@@ -142,13 +142,13 @@ def test_a_hand_edit_of_the_profile_name_is_reverted():
     assert done(replace(after, objects={"nova": edited})) == [("ServiceObjectUpdated", "NovaExternalCompute")]
 
 
-def test_what_the_user_adds_to_the_object_is_rendered_last_and_never_written():
+def test_user_fields_of_the_object_are_rendered_last_and_never_written():
     found = bodies(customised(applied(world())))
     assert found["ConfigMap"]["data"]["03-nova-custom.conf"] == CUSTOM
     assert "customServiceConfig" not in found["NovaExternalCompute"]["spec"]
 
 
-def test_a_cell_that_is_gone_takes_the_compute_with_it():
+def test_the_compute_is_deleted_when_the_cell_is_removed():
     after = applied(world())
     gone = replace(after, role=role(annotations={names.COMPUTE_PROFILE: "dell-r740-shared-cpus"}))
     assert done(gone) == [("ServiceObjectDeleted", "NovaExternalCompute"), ("ConfigurationDeleted", "ConfigMap")]
@@ -165,7 +165,7 @@ def test_a_compute_that_its_operator_still_tidies_up_after_is_not_deleted_again(
     assert done(gone) == []
 
 
-def test_a_profile_that_nobody_chooses_any_more_is_cleared_and_the_compute_stays():
+def test_a_profile_that_nothing_requests_is_cleared_and_the_compute_stays():
     after = replace(applied(world()), role=role(annotations={names.CELL: "nova-cell1"}))
     assert "computeProfileName" not in bodies(after)["NovaExternalCompute"]["spec"]
 
@@ -188,13 +188,13 @@ def test_no_compute_is_made_in_a_cell_that_cannot_be():
     assert (facts.cell, facts.source) == ("Nova cell1", "Role")
 
 
-def test_a_profile_that_is_missing_leaves_what_is_deployed():
+def test_a_missing_profile_keeps_the_deployed_one():
     after = replace(applied(world()), profiles={"nova": {}, "neutron": {}, "telemetry": {}})
     assert done(after) == []
     assert "ProfileNotFound" in blocked(after)
 
 
-def test_nothing_is_made_for_a_profile_that_is_missing():
+def test_no_object_is_created_for_a_missing_profile():
     assert done(world({names.NETWORK_PROFILE: "nowhere"}, {})) == []
 
 
@@ -204,14 +204,14 @@ def test_a_missing_role_is_reported_and_the_nodes_own_choices_count():
     assert ("ServiceObjectCreated", "OVNMetadataAgent") in done(alone)
 
 
-def test_a_role_that_goes_takes_nothing_from_what_is_deployed():
+def test_a_deleted_role_keeps_what_is_deployed():
     own = {names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus"}
     after = replace(applied(world(own)), role=None)
     assert done(after) == []
     assert "RoleNotFound" in blocked(after)
 
 
-def test_what_a_node_chooses_itself_reaches_what_is_deployed_while_its_role_is_missing():
+def test_a_nodes_own_choice_is_applied_while_its_role_is_missing():
     own = {names.NETWORK_PROFILE: "dpdk"}
     after = replace(applied(world(own)), role=None)
     other = replace(after, node=node(annotations={names.NETWORK_PROFILE: "sriov"}))
@@ -222,7 +222,7 @@ def test_what_a_node_chooses_itself_reaches_what_is_deployed_while_its_role_is_m
     ]
 
 
-def test_a_profile_that_changes_while_the_role_is_missing_waits_for_what_the_role_says_of_that():
+def test_a_profile_change_waits_while_the_role_is_missing():
     after = replace(applied(world({names.NETWORK_PROFILE: "dpdk"})), role=None)
     assert done(replace(after, profiles={**after.profiles, "neutron": {"dpdk": profile("dpdk", "[a]\nb = c\n")}})) == []
 
@@ -321,14 +321,14 @@ def test_a_node_that_does_not_follow_keeps_the_profile_as_it_has_it():
     assert "PinnedByPolicy" in blocked(pinned)
 
 
-def test_a_hand_edit_of_what_is_pinned_is_reverted_and_not_taken_for_the_profile():
+def test_a_hand_edit_of_a_pinned_configuration_is_reverted_to_the_pin():
     pinned = replace(applied(world()), node=node(profileUpdatePolicy="Manual"))
     edited = configured(pinned, {"02-nova-profile.conf": "[DEFAULT]\nmine = 1\n"})
     assert done(edited) == [("ConfigurationWritten", "ConfigMap")]
     assert bodies(edited)["ConfigMap"]["data"] == {"02-nova-profile.conf": SHARED}
 
 
-def test_a_hand_edit_beside_what_is_pinned_is_reverted_and_the_pin_holds():
+def test_a_hand_edit_next_to_a_pinned_configuration_is_reverted_and_the_pin_stays():
     pinned = replace(
         changed(customised(applied(customised(applied(world()))))), node=node(profileUpdatePolicy="Manual")
     )
@@ -337,7 +337,7 @@ def test_a_hand_edit_beside_what_is_pinned_is_reverted_and_the_pin_holds():
     assert "PinnedByPolicy" in blocked(edited)
 
 
-def test_what_the_user_adds_is_rendered_beside_what_is_pinned():
+def test_user_fields_are_rendered_with_a_pinned_configuration():
     pinned = replace(changed(applied(world())), node=node(profileUpdatePolicy="Manual"))
     found = bodies(customised(pinned))["ConfigMap"]["data"]
     assert found == {"02-nova-profile.conf": SHARED, "03-nova-custom.conf": CUSTOM}
@@ -365,7 +365,7 @@ def test_a_secret_takes_the_place_of_a_config_map():
     assert deleted.after == (written.id,)
 
 
-def test_a_config_map_that_is_left_beside_the_secret_goes():
+def test_a_config_map_left_over_next_to_the_secret_is_deleted():
     secret = replace(COMPUTE[0], render_as="Secret")
     before = applied(world())
     after = applied(replace(world(), profiles={**world().profiles, "nova": {secret.name: secret}}))

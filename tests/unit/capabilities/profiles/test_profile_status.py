@@ -73,7 +73,7 @@ def test_an_option_that_is_set_twice_is_reported_with_its_lines() -> None:
     assert "line 3" in message
 
 
-def test_a_profile_is_on_its_way_until_a_deadline_and_then_says_who_stopped_it() -> None:
+def test_a_profile_progresses_until_its_deadline_and_then_names_the_blocker() -> None:
     told = compute_body("n0", "p", annotations={names.HASH: "new", names.WRITTEN: format_rfc3339(NOW)})
     profile, late = compute_profile_body("p", SHARED, progress="Report"), NOW + timedelta(seconds=600)
 

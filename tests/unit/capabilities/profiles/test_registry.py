@@ -219,7 +219,7 @@ def kinds(group: str) -> dict[str, Any]:
 # several
 
 
-def test_of_two_that_claim_one_key_neither_counts() -> None:
+def test_two_services_with_one_key_are_both_refused() -> None:
     key = "disks.example.com/disk-profile"
     found = build_registry(
         [build.profile_service("slow", annotationKey=key), build.profile_service("fast", annotationKey=key)]
@@ -260,7 +260,7 @@ def test_a_key_that_is_built_in_is_not_claimed_twice_by_who_claims_it_too() -> N
     assert set(found.faults) == {"a", "b"}
 
 
-def test_of_two_that_make_one_kind_neither_counts() -> None:
+def test_two_services_with_one_object_kind_are_both_refused() -> None:
     made = {"apiVersion": "disks.example.com/v1", "kind": "DiskAgent"}
     found = build_registry([build.profile_service(name, object=made) for name in ("slow", "fast")])
 
@@ -276,7 +276,7 @@ def _chained(version: str) -> list[Any]:
     return [build.profile_service("disks", object=made), build.profile_service("tiers", profile=chosen)]
 
 
-def test_what_one_makes_may_be_the_profile_of_another_in_the_same_version() -> None:
+def test_an_object_kind_may_be_the_profile_of_another_service_in_the_same_version() -> None:
     found = build_registry(_chained("v1"))
 
     assert found.faults == {}

@@ -59,7 +59,7 @@ def fleet(*bodies: Object, nodes: int = 4) -> ProfilesView:
     return ProfilesView(*bodies, *map(node, named), *map(agent, named))
 
 
-def test_what_a_selector_takes_is_one_approval_group_of_all_nodes_that_lose_it():
+def test_a_removal_by_selector_is_one_approval_group_of_all_nodes():
     view = fleet(dpdk(OTHER, generation=2))
 
     found = [deleted(view, f"n{number}") for number in range(4)]
@@ -72,7 +72,7 @@ def test_another_edit_of_the_selector_needs_another_approval():
     assert first != second
 
 
-def test_only_those_count_that_nobody_asks_for_any_more():
+def test_only_unrequested_objects_are_counted():
     others = [
         node("selected"),
         node("chooses", labels=OTHER, annotations={names.NETWORK_PROFILE: "dpdk"}),
@@ -103,7 +103,7 @@ def test_a_deleted_profile_takes_no_more_without_approval_than_its_selector():
     assert deleted(fleet(), "n0").group_nodes == 4
 
 
-def test_a_compute_that_a_node_without_a_role_gives_up_goes_by_itself():
+def test_a_removed_compute_of_a_node_without_role_is_not_in_a_group():
     compute = compute_body("n0", labels={names.SERVICE_LABEL: names.NOVA})
     assert deleted(ProfilesView(node("n0"), compute), "n0").group_nodes == 0
 
@@ -155,7 +155,7 @@ def test_an_approval_on_a_role_stays_while_its_nodes_still_lose_something():
     assert role_plan(view).plan.wake_at is not None
 
 
-def test_an_approval_on_a_role_ends_with_what_it_was_given_for():
+def test_an_approval_on_a_role_is_removed_with_its_last_action():
     nodes = [node("n0", role="edpm-compute"), agent("n0")]
     assert ended(ProfilesView(approved_role(removal()), node("n0", role="edpm-compute"))) is None
     assert ended(ProfilesView(approved_role(removal(1), generation=2), *nodes)) is None
@@ -207,6 +207,6 @@ def objects_seen(nodes: int) -> int:
     return view.seen
 
 
-def test_what_a_role_takes_is_counted_once_for_all_its_nodes():
+def test_a_role_removal_is_counted_once_for_all_nodes():
     few, many = objects_seen(10), objects_seen(40)
     assert many <= 5 * few

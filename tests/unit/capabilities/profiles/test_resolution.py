@@ -112,11 +112,11 @@ def test_node_and_role(
         pytest.param(UNSAID, "shared", (), id="nothing by the role"),
     ],
 )
-def test_what_is_shadowed_is_remembered(of_node: Any, of_role: Any, shadowed: tuple[tuple[Source, str], ...]) -> None:
+def test_shadowed_choices_are_recorded(of_node: Any, of_role: Any, shadowed: tuple[tuple[Source, str], ...]) -> None:
     assert nova(seen(of_node, of_role)).shadowed == shadowed
 
 
-def test_only_settled_choices_may_change_what_is_deployed() -> None:
+def test_only_settled_choices_change_what_is_deployed() -> None:
     settled = {value: nova(seen(value)).is_settled for value in ("shared", "", "gone", "A b")}
 
     assert settled == {"shared": True, "": True, "gone": False, "A b": False}
@@ -169,7 +169,7 @@ def test_annotations_of_the_node_count_though_its_role_does_not_exist() -> None:
     assert (found.state, found.source) == (State.RESOLVED, Source.NODE)
 
 
-def test_what_a_missing_role_may_have_said_is_not_settled() -> None:
+def test_a_choice_that_a_missing_role_could_make_is_not_settled() -> None:
     found = nova(without_role(seen()))
 
     assert (found.state, found.message.reason, found.is_settled) == (State.NOT_FOUND, Reason.ROLE_NOT_FOUND, False)
@@ -305,7 +305,7 @@ def test_a_node_that_chooses_nothing_has_no_fault() -> None:
     assert nova(seen(kind_faults={"nova": Forbidden(service="nova", error="no right")})).state is State.NONE
 
 
-def test_a_profile_that_may_select_the_node_unseen_keeps_what_is_deployed() -> None:
+def test_an_unreadable_profile_that_may_select_the_node_is_not_settled() -> None:
     found = nova(
         seen(kind_faults={"nova": Forbidden(service="nova", error="no right")}, objects={"nova": build.compute_body()})
     )
@@ -367,7 +367,7 @@ def wants(snapshot: NodeSnapshot, service: str = "nova") -> bool:
         pytest.param("shared", {"objects": COMPUTE}, False, id="the cell is gone"),
     ],
 )
-def test_a_compute_is_made_where_a_cell_says_so(of_node: Any, given: dict[str, Any], is_wanted: bool) -> None:
+def test_a_compute_is_created_where_a_cell_is_set(of_node: Any, given: dict[str, Any], is_wanted: bool) -> None:
     assert wants(seen(of_node, **given)) is is_wanted
 
 

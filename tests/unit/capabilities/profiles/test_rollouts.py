@@ -71,7 +71,7 @@ def test_adding_and_removing_undo_each_other(objects: list[Object], another: Obj
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.none() | COMPUTES)))
-def test_what_is_kept_is_what_counting_anew_would_find(changes: list[tuple[str, Object | None]]):
+def test_the_counters_equal_a_fresh_count(changes: list[tuple[str, Object | None]]):
     fold, objects = Fold(aggregate(NOVA)), dict[str, Object]()
     for name, new in changes:
         old = objects.pop(name, None)
@@ -131,7 +131,7 @@ def test_a_declaration_that_reads_another_field_finds_no_numbers_of_the_field_be
     assert caches.standing(profileField="otherName").total == 0
 
 
-def test_what_asking_costs_does_not_grow_with_the_objects_of_a_declared_service():
+def test_counting_a_declared_service_takes_constant_time():
     caches = Caches()
     caches.deliver(names.SERVICE_KIND, profile_service())
     caches.deliver("StorageAgent", *map(agent, range(5)))

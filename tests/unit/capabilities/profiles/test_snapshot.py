@@ -54,7 +54,7 @@ def test_a_second_question_gets_the_cached_answer() -> None:
     assert desired_config(seen, names.NOVA) is desired_config(seen, names.NOVA)
 
 
-def test_services_are_told_apart() -> None:
+def test_services_have_separate_snapshots() -> None:
     seen = snapshot()
     assert desired_config(seen, names.NOVA).resolution.service.name == names.NOVA
     assert desired_config(seen, names.NEUTRON).resolution.service.name == names.NEUTRON

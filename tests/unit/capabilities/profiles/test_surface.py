@@ -37,7 +37,7 @@ def test_a_profile_that_is_everywhere_is_no_rollout():
     assert rollouts(written("a", is_done=True), written("b", is_done=True))[1] == []
 
 
-def test_a_rollout_counts_what_is_done_and_says_what_is_next():
+def test_a_rollout_counts_updated_nodes_and_names_the_next():
     objects = [written(name, is_done=True, generation="0") for name in "bcdefgh"]
     _, (row,) = rollouts(written("a", is_done=False), *objects, spec={"maxUnavailable": 2})
     assert (row.kind, row.object.kind, row.object.name) == ("Profile", names.COMPUTE_PROFILE_KIND, PROFILE)

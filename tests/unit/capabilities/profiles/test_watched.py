@@ -29,7 +29,7 @@ def test_a_priority_that_is_no_number_is_none(priority: Any) -> None:
 
 
 @pytest.mark.parametrize("spec", ["text", ["a"], 1, None])
-def test_a_spec_that_has_no_fields_says_nothing(spec: Any) -> None:
+def test_a_spec_without_fields_has_no_values(spec: Any) -> None:
     assert watched.parse_profile(STORAGE, of_spec(spec)).config == ""
     assert list(watched.selecting(of_spec(spec))) == []
     assert list(watched.by_profile("profileName")(of_spec(spec))) == ["openstack/"]
@@ -42,7 +42,7 @@ def test_a_deadline_beyond_all_dates_is_far_and_a_date(seconds: int) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, "soon"])
-def test_a_deadline_that_nobody_could_meet_is_none(seconds: Any) -> None:
+def test_a_deadline_below_one_second_is_ignored(seconds: Any) -> None:
     profile = watched.parse_profile(STORAGE, of_spec({"progressDeadlineSeconds": seconds}))
     assert deadline_seconds(STORAGE, profile) == 600
 

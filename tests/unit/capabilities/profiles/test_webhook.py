@@ -140,7 +140,7 @@ def test_an_empty_choice_means_none_and_is_fine():
     assert quiet(created(choosing("")))
 
 
-def test_a_bad_choice_from_before_does_not_keep_anybody_from_changing_something_else():
+def test_an_old_invalid_choice_does_not_block_other_changes():
     response = updated(choosing("a,b"), choosing("a,b", hostName="new"))
 
     assert response.is_allowed
@@ -246,7 +246,7 @@ def test_a_node_in_the_wrong_cell_can_still_be_changed():
     assert "it was already so before" in response.warnings[0]
 
 
-def test_a_node_that_gives_up_its_cell_is_warned_of_what_is_deleted():
+def test_removing_the_cell_of_a_node_warns_about_deleted_objects():
     old = node(annotations={names.CELL: "nova-cell1"})
 
     response = updated(old, node(annotations={names.CELL: ""}), ProfilesView(old, in_cell("edpm-compute-0")))
@@ -286,7 +286,7 @@ def test_a_role_that_comes_back_names_the_cell_its_nodes_are_in():
     assert response.message.endswith("Set it to the cell that they are in")
 
 
-def test_a_role_that_gives_up_its_cell_is_warned_of_what_is_deleted():
+def test_removing_the_cell_of_a_role_warns_about_deleted_objects():
     response = updated(cell("nova-cell1"), role_body(), ProfilesView(node(), in_cell("edpm-compute-0")))
 
     assert response.is_allowed
@@ -330,7 +330,7 @@ def test_configuration_that_is_empty_is_warned_about(config):
     assert any("spec.customComputeServiceConfig" in warning for warning in response.warnings)
 
 
-def test_bad_configuration_from_before_does_not_keep_anybody_from_changing_something_else():
+def test_an_old_invalid_configuration_does_not_block_other_changes():
     old = compute_profile_body("bad", "cpu_shared_set = 4\n")
 
     response = updated(old, {**old, "spec": {**old["spec"], "maxUnavailable": 1}})
@@ -431,7 +431,7 @@ def test_a_profile_that_selects_nodes_is_not_deleted_while_it_has_them():
     assert quiet(deleted(low, view))
 
 
-def test_a_namespace_that_goes_takes_its_profiles_along():
+def test_a_terminating_namespace_does_not_block_its_profiles():
     user = "system:serviceaccount:kube-system:namespace-controller"
 
     assert quiet(deleted(compute_profile_body(), ProfilesView(ROLE, node()), user=user))
@@ -475,7 +475,7 @@ def test_a_service_that_was_bad_before_can_be_changed_otherwise_and_fixed():
 # what is asked
 
 
-def test_only_the_operations_that_can_go_wrong_are_asked_about():
+def test_only_operations_with_checks_are_matched():
     asked = {webhook.name: [rule.operations for rule in webhook.rules] for webhook in WEBHOOKS}
 
     every = ("CREATE", "UPDATE", "DELETE")
@@ -558,7 +558,7 @@ def test_the_server_asks_about_the_profiles_of_declared_services_once_it_has_the
 
 
 @pytest.mark.parametrize("group", ["coordination.k8s.io", "apps", "metrics.kubernetes.io"])
-def test_what_kubernetes_itself_depends_on_is_never_asked_about(group: str):
+def test_system_namespaces_are_never_matched(group: str):
     taken = service_body("storage", profile={"apiVersion": f"{group}/v1", "kind": "Lease"})
     assert rules(Served({f"Lease.{group}": "leases"}, taken)) == set()
 

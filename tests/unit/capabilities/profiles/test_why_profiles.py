@@ -76,7 +76,7 @@ def test_a_role_says_for_how_many_of_its_nodes_its_choice_counts() -> None:
         ("a,b", "ProfileInvalid", f"Annotation {KEY} on role r is 'a,b'"),
     ],
 )
-def test_a_role_says_what_is_wrong_with_its_choice(value: str, reason: str, words: str) -> None:
+def test_a_role_explains_the_fault_of_its_choice(value: str, reason: str, words: str) -> None:
     decision = why_role("r", role_body("r", annotations={KEY: value}))
     found = next(each for each in decision.candidates if each.name == names.NOVA)
     assert (found.is_taken, found.reason) == (False, reason)

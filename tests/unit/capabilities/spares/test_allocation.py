@@ -96,7 +96,7 @@ def test_a_node_is_spare_by_a_label_that_others_set() -> None:
     assert claims(seen) == {"a": "web"}
 
 
-def test_a_node_whose_taint_is_gone_is_not_spare_by_our_label() -> None:
+def test_a_node_without_the_spare_taint_is_not_spare_by_our_label() -> None:
     left = node("a", labels={names.SPARE_LABEL: "true"}, annotations={names.LABELLED: "true"})
     assert claims(snapshot([left], [template("web")])) == {}
 
@@ -110,7 +110,7 @@ def test_a_node_whose_taint_is_gone_is_not_spare_by_our_label() -> None:
         pytest.param({"labels": {names.TEMPLATE_LABEL: ""}}, id="names-an-empty-owner"),
     ],
 )
-def test_a_spare_that_nobody_may_have_is_left(given: dict[str, Any]) -> None:
+def test_a_spare_that_no_template_may_claim_is_skipped(given: dict[str, Any]) -> None:
     assert claims(snapshot([spare("a", **given)], [template("web")])) == {}
 
 

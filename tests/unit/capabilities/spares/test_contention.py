@@ -67,7 +67,7 @@ def test_a_higher_template_with_another_selector_is_not_in_the_way() -> None:
         pytest.param({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}, id="deleting"),
     ],
 )
-def test_a_higher_template_that_does_nothing_is_not_in_the_way(given: dict[str, Any]) -> None:
+def test_an_idle_higher_template_does_not_reserve_spares(given: dict[str, Any]) -> None:
     seen = snapshot([spare("a")], [template("low", 2), template("high", 9, priority=2, **given)])
     assert reasons(seen, "low") == ["NoSpareNodesFound"]
 

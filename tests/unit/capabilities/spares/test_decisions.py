@@ -101,7 +101,7 @@ def test_a_template_that_waits_for_a_higher_one_names_it() -> None:
         ({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}, "TemplateDeleting"),
     ],
 )
-def test_a_template_that_does_nothing_says_why(given: dict[str, object], rule: str) -> None:
+def test_an_idle_template_explains_why(given: dict[str, object], rule: str) -> None:
     assert why(snapshot([], [template("web", 0, **given)]), "NodeTemplate", "web").rule == rule
 
 
@@ -110,7 +110,7 @@ def test_a_template_that_cannot_be_read_is_explained() -> None:
     assert (decision.rule, decision.facts.error) == ("InvalidTemplate", "no number")
 
 
-def test_what_is_not_there_is_not_explained() -> None:
+def test_missing_objects_are_not_explained() -> None:
     refs = [ObjectRef(api_version="v1", kind=kind, name="x") for kind in ("Node", "NodeTemplate", "Pod")]
     assert not plan(snapshot(), NOW, refs).plan.decisions
 
@@ -151,7 +151,7 @@ def refs(seen: SparesSnapshot) -> list[ObjectRef]:
     return nodes + kinds
 
 
-def test_of_many_nodes_being_released_each_says_what_it_waits_for() -> None:
+def test_each_node_being_released_names_what_it_waits_for() -> None:
     fleet = [owned(f"n{number:02}", "web") for number in range(12)]
     seen = snapshot(fleet, [template("web", 0, releasePolicy="Release")])
     leaving = apply(seen, plan(seen, NOW))
@@ -218,7 +218,7 @@ def test_a_spare_that_a_short_template_refuses_says_which_requirement_failed() -
     assert said == "Cordoned, excluded by spec.eligibility.requireReady of web: the node"
 
 
-def test_a_spare_of_a_template_that_claims_nothing_now_is_not_said_to_be_unneeded() -> None:
+def test_a_spare_of_an_idle_template_is_not_called_unneeded() -> None:
     templates = [template("dry", 1, dryRun=True), template("full", 0), template("paused", 1, paused=True)]
     decision = why(snapshot([spare("a")], templates), "Node", "a")
     assert decision.facts.text() == (
@@ -258,7 +258,7 @@ def test_a_mirrored_node_gets_no_advice_that_nobody_can_follow() -> None:
     assert remedies(decision) == []
 
 
-def test_a_dry_run_says_what_it_would_do() -> None:
+def test_a_dry_run_explains_what_it_would_do() -> None:
     decision = why(snapshot([spare("a")], [template("web", 1, dryRun=True)]), "NodeTemplate", "web")
     assert decision.facts.text() == "Dry run: would claim 1 node: a"
 
@@ -283,7 +283,7 @@ def test_a_template_that_gives_nodes_back_names_the_pods_that_it_waits_for() -> 
     assert "default/p on a" in decision.facts.text()
 
 
-def test_a_template_whose_selector_lets_its_nodes_go_says_so_instead_of_missing_them() -> None:
+def test_a_template_that_disowns_nodes_says_so_instead_of_reporting_a_shortage() -> None:
     mistaken = template("web", 2, selector={"matchLabels": {"typo": "x"}})
     decision = why(snapshot([owned("a", "web"), owned("b", "web")], [mistaken]), "NodeTemplate", "web")
     assert decision.facts.text() == (

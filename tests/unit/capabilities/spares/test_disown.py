@@ -75,7 +75,7 @@ def test_it_is_taken_back_as_it_was_when_the_selector_matches_again() -> None:
     assert "tier" not in find(released, "a").metadata.labels
 
 
-def test_it_is_taken_back_before_a_spare_is_claimed_and_not_beyond_the_number_asked_for() -> None:
+def test_it_is_taken_back_before_a_spare_is_claimed_up_to_spec_nodes() -> None:
     seen = disowned(spare("b"), spare("c"))
     again = SparesSnapshot([spare("a"), *seen.nodes], [template("web", 1, template=TIERED)])
     assert [(each.object.name, each.reason) for each in plan(again, NOW).plan.actions] == [("b", "TakenBack")]
@@ -86,7 +86,7 @@ def test_another_template_of_the_same_name_does_not_take_it_back() -> None:
     assert not plan(SparesSnapshot(disowned().nodes, [other]), NOW).plan.actions
 
 
-def test_one_without_a_record_of_ours_is_not_taken_back() -> None:
+def test_a_node_without_our_record_is_not_taken_back() -> None:
     after, _ = converge(snapshot([born("a", "web")], [template("web", selector=COMPUTE)]))
     assert not plan(SparesSnapshot(after.nodes, [template("web")]), NOW).plan.actions
 
@@ -136,7 +136,7 @@ def test_the_nodes_of_a_template_that_cannot_be_read_are_left_alone() -> None:
     assert [(each.object.name, each.reason) for each in planned.plan.blocked] == [("web", "InvalidTemplate")]
 
 
-def test_a_template_that_cannot_be_read_is_let_go_when_it_is_deleted_and_its_nodes_stay() -> None:
+def test_a_deleted_malformed_template_loses_its_finalizer_and_its_nodes_stay() -> None:
     going = unread("web", is_deleting=True, finalizers=("other.io/hook", names.FINALIZER))
     planned = plan(snapshot([owned("a", "web")], malformed={"web": going}), NOW)
     [action] = planned.plan.actions

@@ -45,7 +45,7 @@ def claimed(given: Node | None = None) -> SparesSnapshot:
     return converge(snapshot([given or spare("a")], [template("web", template=WANTED)]))[0]
 
 
-def test_what_was_lost_is_put_back() -> None:
+def test_lost_metadata_is_restored() -> None:
     after = repaired(owned("a", "web"))
     assert after.metadata.labels["tier"] == "web"
     assert after.metadata.annotations["for"] == "bar"
@@ -73,13 +73,13 @@ def test_a_claim_is_harmless_though_its_taint_evicts() -> None:
     assert action.disruption is Disruption.NONE
 
 
-def test_what_was_changed_by_hand_is_put_right() -> None:
+def test_hand_edits_are_reverted() -> None:
     after = repaired(owned("a", "web", labels={"tier": "db"}, taints=["dedicated=db:NoSchedule"]))
     assert after.metadata.labels["tier"] == "web"
     assert after.spec.taints == (taint("dedicated=web:NoSchedule"),)
 
 
-def test_a_taint_of_the_same_key_and_another_effect_is_somebody_elses() -> None:
+def test_a_taint_of_the_same_key_with_another_effect_is_foreign() -> None:
     after = repaired(owned("a", "web", taints=["dedicated=db:NoExecute"]))
     assert after.spec.taints == (taint("dedicated=db:NoExecute"), taint("dedicated=web:NoSchedule"))
 
@@ -121,12 +121,12 @@ def test_a_node_that_a_pool_drains_is_left_alone() -> None:
     assert [each.reason for each in planned.plan.blocked] == ["OwnedElsewhere"]
 
 
-def test_without_prune_nothing_is_taken_off() -> None:
+def test_nothing_is_removed_without_prune() -> None:
     seen = retemplated(claimed(), template=described())
     assert not plan(seen, NOW).plan.actions
 
 
-def test_prune_takes_off_what_we_set_and_the_template_no_longer_says() -> None:
+def test_prune_removes_our_keys_that_the_template_dropped() -> None:
     seen = retemplated(claimed(), template=described(), prune=True)
     after, _ = converge(seen)
     left = find(after, "a")
@@ -143,13 +143,13 @@ def test_prune_puts_back_what_we_displaced() -> None:
     assert find(after, "a").spec.taints == (taint("dedicated=before:NoSchedule"),)
 
 
-def test_prune_leaves_what_the_node_had_before_us() -> None:
+def test_prune_restores_earlier_values_of_the_node() -> None:
     seen = claimed(spare("a", labels={"tier": "web"}))
     after, _ = converge(retemplated(seen, template=described(), prune=True))
     assert find(after, "a").metadata.labels["tier"] == "web"
 
 
-def test_prune_leaves_what_somebody_changed_since() -> None:
+def test_prune_keeps_values_changed_by_others() -> None:
     before = find(claimed(), "a")
     labels = {**before.metadata.labels, "tier": "theirs"}
     changed = node("a", labels=labels, annotations=before.metadata.annotations)

@@ -52,12 +52,12 @@ def test_it_counts_what_it_would_do_and_names_the_nodes() -> None:
     }
 
 
-def test_it_takes_nothing_from_the_others() -> None:
+def test_a_dry_run_claims_no_spares_of_others() -> None:
     seen = snapshot([spare("a"), spare("b")], [template("high", 2, priority=2, dryRun=True), template("low", 2)])
     assert [action.facts.template for action in plan(seen, NOW).plan.actions] == ["low", "low"]
 
 
-def test_it_would_not_claim_what_a_higher_template_takes() -> None:
+def test_a_dry_run_leaves_spares_to_higher_templates() -> None:
     seen = snapshot([spare("a"), spare("b")], [template("high", priority=2), template("low", 2, dryRun=True)])
     assert would_do(seen)["nodes"] == ("b",)
 
@@ -69,7 +69,7 @@ def test_deleting_it_waits_while_it_still_has_nodes() -> None:
     assert would_do(seen)["moves"] == 1
 
 
-def test_deleting_it_without_nodes_lets_it_go() -> None:
+def test_a_deleted_dry_run_without_nodes_loses_its_finalizer() -> None:
     seen = snapshot([], [template("web", dryRun=True, metadata=DELETING)])
     assert [action.reason for action in plan(seen, NOW).plan.actions] == ["FinalizerRemoved"]
 
@@ -81,7 +81,7 @@ def test_deleting_it_without_nodes_lets_it_go() -> None:
         pytest.param({"metadata": {"annotations": {"nodeyard.dev/paused": "true"}}}, id="by-the-annotation"),
     ],
 )
-def test_a_paused_template_does_nothing_and_the_others_go_on(given: dict[str, Any]) -> None:
+def test_a_paused_template_is_skipped_and_others_proceed(given: dict[str, Any]) -> None:
     seen = snapshot([spare("a"), owned("b", "web")], [template("web", 2, priority=2, **given), template("other")])
     planned = plan(seen, NOW)
     assert [action.facts.template for action in planned.plan.actions] == ["other"]

@@ -50,7 +50,7 @@ def test_a_dry_run_is_an_event() -> None:
     assert (event.type, event.reason, event.message) == ("Normal", "DryRun", "Dry run: would claim 1 node: a")
 
 
-def test_what_the_brake_holds_is_one_event_on_each_template_concerned() -> None:
+def test_held_actions_are_one_event_on_each_affected_template() -> None:
     fleet = [owned("a", "web"), owned("b", "web"), owned("c", "db"), owned("d", "still")]
     giving = [template(name, 0, releasePolicy="Release") for name in ("web", "db")]
     seen = snapshot(fleet, [*giving, template("still", 1)])

@@ -40,7 +40,7 @@ def test_a_label_of_others_stays() -> None:
     assert not plan(snapshot([node("a", labels={names.SPARE_LABEL: "true"})]), NOW).plan.actions
 
 
-def test_a_label_that_was_taken_off_by_hand_comes_back() -> None:
+def test_a_label_removed_by_hand_is_restored() -> None:
     lost = node("a", taints=[TAINT], annotations={names.LABELLED: "true"})
     assert after(lost).metadata.labels[names.SPARE_LABEL] == "true"
 
@@ -60,7 +60,7 @@ def test_a_label_is_patched_without_a_precondition() -> None:
     assert planned.write(action).resource_version == ""
 
 
-def test_where_all_templates_are_dry_runs_nothing_is_labelled_or_unlabelled() -> None:
+def test_no_label_changes_if_all_templates_are_dry_runs() -> None:
     fleet = [
         node("a", taints=[TAINT]),
         node("b", labels={names.SPARE_LABEL: "true"}, annotations={names.LABELLED: "1"}),

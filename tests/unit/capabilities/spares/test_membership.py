@@ -49,7 +49,7 @@ def test_a_node_that_only_carries_the_label_is_adopted_and_this_is_recorded() ->
     assert record.template == "web"
 
 
-def test_beyond_the_number_asked_for_it_is_left_alone_and_not_counted() -> None:
+def test_above_spec_nodes_it_is_ignored_and_not_counted() -> None:
     seen = snapshot([owned("a", "web"), born("b", "web")], [template("web", 1, template=GUARDED)])
     planned = plan(seen, NOW)
     assert "b" not in {action.object.name for action in planned.plan.actions}
@@ -59,7 +59,7 @@ def test_beyond_the_number_asked_for_it_is_left_alone_and_not_counted() -> None:
     assert write.status["refusals"]["NotAdopted"] == 1
 
 
-def test_a_later_arrival_displaces_nobody_whatever_its_name() -> None:
+def test_a_later_node_displaces_no_member_regardless_of_its_name() -> None:
     adopted, _ = converge(snapshot([born("m", "web")], [template("web", 1)]))
     seen = SparesSnapshot([born("a", "web"), *adopted.nodes], adopted.templates)
     assert reasons(seen) == {}
@@ -113,7 +113,7 @@ def test_the_record_of_another_template_does_not_make_a_node_claimed() -> None:
     assert (known.template, known.adopted) == ("web", True)
 
 
-def test_a_deleted_template_that_releases_only_lets_go_of_nodes_it_has_not_adopted() -> None:
+def test_a_deleted_template_that_releases_only_disowns_unadopted_nodes() -> None:
     going = template("web", 1, releasePolicy="Release", metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
     after = apply(seen := snapshot([owned("a", "web"), born("b", "web")], [going]), plan(seen, NOW))
     assert find(after, "a").spec.unschedulable
@@ -122,7 +122,7 @@ def test_a_deleted_template_that_releases_only_lets_go_of_nodes_it_has_not_adopt
     assert [each.name for each in after.templates] == ["web"]
 
 
-def test_an_adopted_node_that_is_released_loses_the_role_label_it_came_with() -> None:
+def test_an_adopted_node_loses_its_role_label_on_release() -> None:
     after, _ = converge(snapshot([born("a", "web")], [template("web", 1)]))
     lowered = SparesSnapshot(after.nodes, [template("web", 0, releasePolicy="Release")])
     released, _ = converge(lowered)
@@ -153,7 +153,7 @@ def test_a_record_without_a_valid_digest_gives_no_restricted_label(seal: dict[st
     assert known.adopted
 
 
-def test_a_record_without_a_valid_digest_gives_no_place_beyond_the_number_asked_for() -> None:
+def test_a_record_without_valid_digest_gives_no_membership_above_spec_nodes() -> None:
     forged = born("a", "web", annotations={names.RECORD: encode(FORGED)})
     seen = snapshot([owned("m", "web"), forged], [template("web", 1, releasePolicy="Release")])
     assert reasons(seen) == {}

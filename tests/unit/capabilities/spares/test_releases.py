@@ -71,7 +71,7 @@ def test_the_first_step_cordons_and_says_since_when() -> None:
     assert planned.write(action).body["spec"] == {"unschedulable": True}
 
 
-def test_a_cordon_is_bound_to_what_was_seen_or_one_of_others_could_be_taken_for_ours() -> None:
+def test_a_cordon_requires_the_observed_version_so_that_a_foreign_one_is_not_recorded() -> None:
     seen = owned("a", "web")
     [write] = plan(snapshot([seen], [giving()]), NOW).writes.values()
     assert write.resource_version == seen.metadata.resource_version != ""
@@ -114,7 +114,7 @@ def test_the_last_step_is_one_patch_bound_to_what_was_seen() -> None:
     assert planned.write(action).resource_version == "3"
 
 
-def test_what_others_added_meanwhile_stays() -> None:
+def test_concurrent_foreign_changes_are_kept() -> None:
     [before] = claimed(spare("a"))
     labels = {**before.metadata.labels, "tier": "theirs", "new": "1"}
     changed = node("a", labels=labels, annotations=before.metadata.annotations, taints=["new=1:NoSchedule"])
@@ -140,7 +140,7 @@ def test_pods_are_evicted_when_the_time_is_up_and_not_twice() -> None:
     assert (action.disruption, action.already_approved) == (Disruption.EVICTS, True)
 
 
-def test_a_release_that_comes_to_evict_only_later_says_so_first_and_is_counted_for_it() -> None:
+def test_a_release_that_evicts_later_announces_it_and_is_counted() -> None:
     seen = leaving([pod("p", "a")])
     evicting = SparesSnapshot(seen.nodes, [giving(release={"evictAfterSeconds": 0})], seen.pods)
     planned = plan(evicting, NOW)
@@ -191,7 +191,7 @@ def test_an_approval_of_two_releases_holds_when_one_of_them_is_done() -> None:
     assert brake(left, Limit(nodes=1, percent=0), 5, [held_id(seen)]).held is None
 
 
-def test_while_pods_are_not_known_nothing_goes_back() -> None:
+def test_no_node_is_released_while_pods_are_unknown() -> None:
     seen = leaving()
     blind = SparesSnapshot(seen.nodes, seen.templates, None)
     planned = plan(blind, NOW + SETTLE)
@@ -269,7 +269,7 @@ def test_a_node_without_a_record_goes_back_with_the_usual_taint() -> None:
     assert after.metadata.labels == {"x": "y", names.SPARE_LABEL: "true"}
 
 
-def test_a_deleted_template_that_retains_lets_its_nodes_go_and_then_goes_itself() -> None:
+def test_a_deleted_template_with_retain_disowns_its_nodes_and_is_removed() -> None:
     seen = snapshot([owned("a", "web", labels={"x": "y"})], [template("web", metadata=DELETING)])
     node_action, template_action = plan(seen, NOW).plan.actions
     assert (node_action.reason, template_action.reason) == ("Detached", "FinalizerRemoved")
@@ -287,7 +287,7 @@ def test_a_deleted_template_that_releases_stays_until_the_last_node_is_back() ->
     assert [owner_of(each) for each in after.nodes] == [None, None]
 
 
-def test_nothing_is_released_in_place_of_a_node_that_a_pool_drains() -> None:
+def test_no_other_node_is_released_in_place_of_one_that_a_pool_drains() -> None:
     drained = owned("c", "web", annotations={POOL_DRAINING: "true"})
     seen = snapshot([owned("a", "web"), owned("b", "web"), drained], [giving(2, template=described())])
     assert reasons(seen) == []
@@ -295,7 +295,7 @@ def test_nothing_is_released_in_place_of_a_node_that_a_pool_drains() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Retain", "Release"])
-def test_a_deleted_template_also_lets_go_of_a_node_that_a_pool_drains(policy: str) -> None:
+def test_a_deleted_template_disowns_a_node_that_a_pool_drains(policy: str) -> None:
     drained = owned("a", "web", annotations={POOL_DRAINING: "true"})
     seen = snapshot([drained], [template("web", releasePolicy=policy, metadata=DELETING)])
     after = apply(seen, plan(seen, NOW))
@@ -303,7 +303,7 @@ def test_a_deleted_template_also_lets_go_of_a_node_that_a_pool_drains(policy: st
     assert not after.templates
 
 
-def test_a_release_whose_template_is_gone_is_cancelled() -> None:
+def test_a_release_of_a_deleted_template_is_cancelled() -> None:
     seen = leaving()
     orphaned = SparesSnapshot(seen.nodes, [], seen.pods)
     assert reasons(orphaned) == ["ReleaseCancelled"]

@@ -71,11 +71,11 @@ def test_a_failed_claim_is_a_reconcile_error_with_the_message_of_the_server() ->
 
 
 @pytest.mark.parametrize("result", [Result.CONFLICT, Result.SKIPPED, Result.HELD])
-def test_a_pass_that_did_not_come_to_its_end_says_nothing(result: Result) -> None:
+def test_an_incomplete_pass_reports_no_status(result: Result) -> None:
     assert said(snapshot([spare("a")], [template("web")]), a=result) == {}
 
 
-def test_a_pass_of_which_nothing_was_sent_says_nothing() -> None:
+def test_a_pass_that_sent_nothing_reports_no_status() -> None:
     seen = snapshot([spare("a")], [template("web")])
     assert not report(seen, plan(seen, NOW).plan, Outcome(), NOW).statuses
 
@@ -85,7 +85,7 @@ def test_a_release_that_the_brake_holds_does_not_silence_the_status() -> None:
     assert said(seen, a=Result.HELD)["web"]["currentNodes"] == 1
 
 
-def test_an_invalid_template_says_what_is_wrong() -> None:
+def test_an_invalid_template_reports_its_faults() -> None:
     selector = {"matchExpressions": [{"key": "a", "operator": "Foo"}]}
     wire = said(snapshot([owned("a", "web")], [template("web", 2, selector=selector)]))["web"]
     value, reason, message = condition(wire, "ReconcileSuccess")
@@ -94,7 +94,7 @@ def test_an_invalid_template_says_what_is_wrong() -> None:
     assert wire["currentNodes"] == 1
 
 
-def test_a_dry_run_says_what_it_would_do_and_succeeds() -> None:
+def test_a_dry_run_reports_its_plan_as_success() -> None:
     wire = said(snapshot([spare("a")], [template("web", dryRun=True)]))["web"]
     assert wire["dryRun"] == {"claims": 1, "updates": 0, "moves": 0, "releases": 0, "nodes": ["a"]}
     assert condition(wire, "Sufficient") == ("False", "DryRun", "Dry run: would claim 1 node: a")
@@ -156,7 +156,7 @@ def test_a_template_that_goes_in_this_pass_gets_no_status() -> None:
     assert said(snapshot([owned("a", "web")], [template("web", metadata=DELETING)])) == {}
 
 
-def test_a_template_that_goes_later_says_how_many_are_left() -> None:
+def test_a_template_being_deleted_reports_the_remaining_nodes() -> None:
     going = template("web", metadata=DELETING, releasePolicy="Release", template=described())
     assert said(snapshot([owned("a", "web")], [going]))["web"]["currentNodes"] == 1
 
@@ -183,7 +183,7 @@ def test_a_surplus_that_is_released_is_no_condition() -> None:
     assert [each["type"] for each in said(seen)["web"]["conditions"]] == ["Sufficient", "ReconcileSuccess"]
 
 
-def test_what_is_skipped_because_the_step_before_it_failed_does_not_silence_the_status() -> None:
+def test_a_skipped_action_after_a_failure_does_not_hide_the_status() -> None:
     seen = snapshot([spare("a")], [template("web", 1, metadata={"finalizers": []})])
     wire = said(seen, web=Result.DENIED, a=Result.SKIPPED)["web"]
     assert condition(wire, "ReconcileSuccess") == ("False", "ReconcileError", "the server said no")

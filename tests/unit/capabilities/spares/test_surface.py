@@ -126,7 +126,7 @@ def test_an_empty_release_is_about_to_end():
     assert (row.done, row.total, row.next, row.blockers) == (1, 1, "The nodes become spare again.", ())
 
 
-def test_pods_that_are_not_known_yet_block_nothing_and_nothing_counts_as_done():
+def test_unknown_pods_block_nothing_and_nothing_counts_as_drained():
     (row,) = SURFACE.rollouts(View(nodes=[releasing("n1")], templates=[web()], pods=None), NOW)
     assert (row.done, row.blockers) == (0, ())
 

@@ -75,7 +75,7 @@ def test_it_breaks_only_itself(given: dict[str, Any], field: str) -> None:
     assert field in next(each.facts.error for each in planned.plan.blocked if each.object.name == broken.name)
 
 
-def test_a_taint_key_may_come_with_several_effects() -> None:
+def test_a_taint_key_may_have_several_effects() -> None:
     assert not faults(template("web", template=described(taints=["a=1:NoSchedule", "a=2:NoExecute"])))
 
 

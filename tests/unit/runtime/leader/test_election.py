@@ -98,7 +98,7 @@ async def lease(server):
     return (await connect(server).get(LEASES, NAME, NAMESPACE))["spec"]
 
 
-async def test_the_first_one_leads_and_makes_what_it_needs(server, clock):
+async def test_the_first_candidate_leads_and_creates_the_lease(server, clock):
     async with candidates(server, clock, "one") as (one,):
         assert not one.leader.may_write()
         await clock.advance(1)
@@ -231,7 +231,7 @@ async def test_a_short_outage_changes_nothing(server, clock):
         assert leader.changes == [True]
 
 
-async def test_a_renewal_whose_answer_was_lost_is_settled_by_looking(server, clock):
+async def test_a_renewal_with_a_lost_response_is_confirmed_by_a_get(server, clock):
     async with candidates(server, clock, "one") as (one,):
         await clock.advance(1)
         one.line.loses_answers = True
@@ -285,7 +285,7 @@ async def test_a_lease_that_someone_deletes_is_made_again(server, clock):
         assert (await lease(server))["holderIdentity"] == "one"
 
 
-async def test_a_lease_that_someone_takes_by_force_is_lost_at_the_next_renewal(server, clock):
+async def test_a_lease_taken_by_force_is_lost_at_the_next_renewal(server, clock):
     async with candidates(server, clock, "one") as (one,):
         await clock.advance(1)
         await connect(server).patch(LEASES, NAME, {"spec": {"holderIdentity": "thief"}}, NAMESPACE)

@@ -26,7 +26,7 @@ def test_times_are_micro_timestamps_in_utc_wherever_we_are():
     assert acquire(None, "me", 15, elsewhere).renew_time == "2026-03-01T12:00:00.000042Z"
 
 
-def test_renewing_changes_the_time_and_nothing_else():
+def test_a_renewal_changes_only_the_time():
     spec = renew(held_by("me"), NOW)
     assert spec.renew_time == "2026-03-01T12:00:00.000042Z"
     assert (spec.holder_identity, spec.acquire_time, spec.lease_transitions) == (

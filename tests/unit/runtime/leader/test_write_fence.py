@@ -88,5 +88,5 @@ async def test_in_simulation_work_is_a_task_of_the_same_loop():
     assert here == [True]
 
 
-def test_whoever_does_not_elect_may_always_write():
+def test_without_election_writes_are_always_allowed():
     assert ALWAYS.may_write()

@@ -58,7 +58,7 @@ def test_it_keeps_saying_since_when(root):
 
 
 @both
-def test_it_goes_when_things_are_written_again(root):
+def test_the_condition_is_removed_when_writes_resume(root):
     (write,) = with_engine_conditions([], [(root(READY, MARK), REF)], {}, NOW)
     assert write.object == REF
     assert write.status["conditions"] == [READY]
@@ -72,7 +72,7 @@ def test_it_goes_with_the_status_of_the_pass_where_there_is_one(root):
 
 
 @both
-def test_where_it_does_not_stand_nothing_is_added_to_a_pass(root):
+def test_without_the_condition_a_pass_is_unchanged(root):
     own = StatusWrite(object=REF, status={"conditions": [READY]})
     assert with_engine_conditions([own], [(root(READY), REF)], {}, NOW) == [own]
     assert with_engine_conditions([], [(root(READY), REF)], {}, NOW) == []
@@ -112,7 +112,7 @@ def test_a_root_without_a_status_of_the_pass_is_written_for_the_condition_alone(
 
 
 @both
-def test_the_condition_goes_with_what_was_held(root):
+def test_the_held_condition_is_removed_with_the_hold(root):
     (gone,) = with_engine_conditions([], [(root(READY, HELD_MARK), REF)], {}, NOW)
     assert gone.status["conditions"] == [READY]
     assert with_engine_conditions([], [(root(READY), REF)], {}, NOW) == []

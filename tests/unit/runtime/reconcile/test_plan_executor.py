@@ -100,7 +100,7 @@ async def test_work_added_while_the_thread_is_busy_runs(execute):
     await holding
 
 
-async def test_no_work_is_lost_when_it_is_added_as_the_thread_becomes_idle(execute):
+async def test_no_work_added_while_the_thread_becomes_idle_is_lost(execute):
     async def ask(number):
         found = []
         for turn in range(200):

@@ -141,7 +141,7 @@ async def test_a_pass_applies_then_writes_status_then_records(stage):
     assert result.ending is Ending.SETTLED
 
 
-async def test_what_is_applied_is_of_when_it_was_collected_however_long_planning_took(stage, clock):
+async def test_writes_are_dated_by_the_snapshot_however_long_planning_takes(stage, clock):
     await clock.advance(7.0)
     stage.plans_for = 3.0
     running = asyncio.create_task(stage.reconciler().reconcile("a"))
@@ -186,7 +186,7 @@ async def test_a_kind_that_is_watched_only_by_need_holds_nothing_up(stage):
     assert "apply" in stage.story
 
 
-async def test_a_key_that_names_nothing_is_gone(stage):
+async def test_a_key_without_an_object_is_gone(stage):
     stage.rule = None
     assert (await stage.reconciler().reconcile("a")).ending is Ending.GONE
 
@@ -206,7 +206,7 @@ async def test_a_paused_root_ends_the_pass_unless_the_planner_minds_pauses_itsel
     ("result", "ending"),
     [(Result.CONFLICT, Ending.CONFLICT), (Result.DENIED, Ending.DENIED), (Result.FAILED, Ending.FAILED)],
 )
-async def test_what_became_of_the_writes_decides_what_follows(stage, result, ending):
+async def test_the_outcome_of_the_writes_decides_the_requeue(stage, result, ending):
     stage.result = result
     assert (await stage.reconciler().reconcile("a")).ending is ending
 
@@ -222,7 +222,7 @@ async def test_a_status_that_could_not_be_written_is_a_failure(stage):
 
 
 @pytest.mark.parametrize("part", ["collect", "plan", "report"])
-async def test_whatever_a_capability_raises_concerns_its_key_alone(stage, part):
+async def test_an_exception_of_a_capability_affects_only_its_key(stage, part):
     def broken(*_):
         raise KeyError("surprise")
 
@@ -309,14 +309,14 @@ async def test_loops_go_on_for_a_paused_key(stage):
     assert "a" in stage.loop_inputs.current
 
 
-async def test_under_observe_loops_get_their_input_and_know_that_they_may_not_write(stage):
+async def test_in_observe_only_mode_loops_get_input_with_a_closed_fence(stage):
     reconciler = stage.reconciler(with_loops(), observe=True)
     assert (await reconciler.reconcile("a")).ending is Ending.OBSERVED
     assert "a" in stage.loop_inputs.current
     assert reconciler.is_observing
 
 
-async def test_while_a_peer_operator_runs_loops_get_their_input_and_know_that_they_may_not_write(stage):
+async def test_while_a_peer_operator_runs_loops_get_input_with_a_closed_fence(stage):
     peer = PeerOperator("other", "Scale it down.")
     reconciler = stage.reconciler(with_loops(replaces=lambda _view, _now: peer))
     assert not reconciler.is_observing
@@ -328,7 +328,7 @@ async def test_while_a_peer_operator_runs_loops_get_their_input_and_know_that_th
     assert not reconciler.is_observing
 
 
-async def test_beside_a_peer_operator_with_its_own_part_ours_is_written(stage):
+async def test_with_a_peer_operator_of_another_part_ours_is_written(stage):
     peer = PeerOperator("other", "Stop it, and its part is ours.", is_apart=True)
     reconciler = stage.reconciler(with_loops(replaces=lambda _view, _now: peer))
     assert (await reconciler.reconcile("a")).ending is Ending.SETTLED
@@ -385,7 +385,7 @@ async def test_a_root_that_is_decoded_for_each_read_is_compared_by_its_version(s
     assert (stage.allowed, stage.story[0]) == (True, "apply")
 
 
-async def test_behind_a_broken_watch_a_pass_that_writes_nothing_reads_nothing(stage):
+async def test_a_pass_without_writes_needs_no_read_behind_a_broken_watch(stage):
     stage.nodes, stage.freshness = [], Stale()
     await stage.reconciler().reconcile("a")
     assert stage.freshness.read == []
@@ -463,7 +463,7 @@ async def test_a_key_planned_in_a_thread_goes_on_if_another_budget_has_changed_m
 
 
 @pytest.mark.parametrize("result", [Result.DONE, Result.FAILED, Result.DENIED, Result.HELD])
-async def test_what_a_plan_reserves_is_released_when_the_server_has_answered(stage, result):
+async def test_reservations_of_a_plan_end_with_the_response(stage, result):
     found = {}
     stage.result = result
     stage.before_sending = lambda: found.update(stage.reservations.reserved("b"))
@@ -480,7 +480,7 @@ async def test_keys_that_wait_for_a_budget_are_requeued_if_a_part_of_it_was_not_
     assert stage.queued == queued
 
 
-async def test_a_pass_that_fails_on_the_way_releases_what_it_reserved(stage):
+async def test_a_failed_pass_drops_its_reservations(stage):
     stage.reservations.reserve("w", {}, ["b"])
     stage.before_sending = lambda: 1 / 0
     await stage.reconciler(taking("b")).reconcile("a")

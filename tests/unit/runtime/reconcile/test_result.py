@@ -50,7 +50,7 @@ def test_the_worst_decides(results, ending):
     assert judge(*results).ending is ending
 
 
-def test_a_denial_is_asked_again_slowly_or_when_the_plan_says():
+def test_a_denial_is_retried_slowly_or_at_wake_at():
     assert judge(Result.DENIED).requeue_after == 300
     assert judge(Result.DENIED, requeue_after=10).requeue_after == 10
     assert judge(Result.DENIED, requeue_after=1000).requeue_after == 300
@@ -60,5 +60,5 @@ def test_a_moment_that_is_over_is_now():
     assert judge(requeue_after=-5).requeue_after == 0
 
 
-def test_what_the_server_asked_for_is_kept():
+def test_retry_after_of_the_server_is_kept():
     assert judge(Result.FAILED, retry_after=7.0).retry_after == 7

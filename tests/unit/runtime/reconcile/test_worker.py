@@ -74,7 +74,7 @@ async def test_the_retry_after_of_the_server_is_honoured(queue, workers, passes,
     assert passes.begun == [0.05, 20.05, 40.05]
 
 
-async def test_a_wake_up_comes_when_it_was_asked_for(queue, workers, passes, clock):
+async def test_a_wake_up_arrives_in_time(queue, workers, passes, clock):
     passes.result = ReconcileResult(Ending.SETTLED, requeue_after=100)
     queue.add("a")
     await clock.advance(250)
@@ -121,7 +121,7 @@ async def test_a_pass_that_is_aborted_before_it_has_begun_is_tried_again_too(que
     assert passes.ended == ["a"]
 
 
-async def test_a_stop_lets_a_pass_finish_and_takes_no_other(queue, passes, clock):
+async def test_stopping_waits_for_the_pass_and_takes_no_other(queue, passes, clock):
     workers = Workers(queue, passes, Random(1))
     workers.start(1)
     passes.takes = 5

@@ -106,7 +106,7 @@ async def test_an_event_after_the_window_is_taken_again(queue, worker, clock):
     assert worker.taken == [("a", 0.05), ("a", 0.11)]
 
 
-async def test_the_earliest_moment_asked_for_wins(queue, worker, clock):
+async def test_the_earliest_requeue_time_wins(queue, worker, clock):
     queue.add_after("a", 60)
     queue.add_after("a", 10)
     queue.add_after("a", 30)
@@ -128,7 +128,7 @@ async def test_a_retry_that_is_over_is_taken_at_once(queue, worker, clock):
     assert worker.taken == [("a", 0.0)]
 
 
-async def test_later_moments_of_many_keys_come_in_their_order(queue, worker, clock):
+async def test_delayed_keys_are_taken_in_order(queue, worker, clock):
     for key, seconds in (("c", 3), ("a", 1), ("b", 2), ("d", 600)):
         queue.add_after(key, seconds)
     await clock.advance(10)
@@ -180,7 +180,7 @@ async def test_an_event_on_a_key_that_waits_for_resync_moves_it_ahead(queue, clo
     assert queue.waiting == 0
 
 
-async def test_depth_counts_what_is_due_and_not_what_waits(queue, clock):
+async def test_depth_counts_only_ready_keys(queue, clock):
     queue.add("a")
     queue.add_after("b", 100)
     assert (queue.depth, queue.waiting) == (0, 2)
@@ -233,7 +233,7 @@ def restless_threads():
     sys.setswitchinterval(interval)
 
 
-async def test_its_depth_can_be_asked_on_another_thread_while_keys_come(queue, restless_threads):
+async def test_depth_can_be_read_on_another_thread_while_keys_are_added(queue, restless_threads):
     for number in range(1000):
         queue.add_after(f"known-{number}", 0.0)
     asking = asyncio.get_running_loop().run_in_executor(None, lambda: [queue.depth for _ in range(5)])

@@ -79,7 +79,7 @@ async def watched(client, **options):
 
 
 @pytest.mark.parametrize("kind", [TreeNode, LeafPod])
-def test_many_tiny_values_weigh_what_they_take(kind):
+def test_many_tiny_values_count_with_their_memory(kind):
     none, tiny, long = (
         weight(msgspec.convert({"metadata": {"labels": labels}}, kind)) for labels in ({}, MANY, {"a": "x" * 9999})
     )
@@ -125,7 +125,7 @@ async def test_a_page_of_countless_objects_is_refused_undecoded(client, wire, mo
         await client.list(TREE_NODES)
 
 
-async def test_what_the_caches_hold_is_looked_at_after_each_change(client, wire, memory_use):
+async def test_the_memory_of_caches_is_checked_after_each_change(client, wire, memory_use):
     wire.lines = [{"type": "ADDED", "object": node(number, a="b")} for number in range(3)]
     assert len(await watched(client)) == 3
     memory_use.kept = lambda: 2 << 20
@@ -156,7 +156,7 @@ async def test_an_object_that_is_not_understood_is_kept_in_short_or_not_at_all(c
         await watched(client)
 
 
-async def test_what_a_server_says_in_an_error_is_not_passed_on(client, wire):
+async def test_a_servers_error_text_is_not_passed_on(client, wire):
     wire.answers = [(403, refusal(403, reason="s3cret", details={"causes": [{"message": "s3cret"}]}))]
 
     with pytest.raises(Forbidden) as caught:
@@ -166,7 +166,7 @@ async def test_what_a_server_says_in_an_error_is_not_passed_on(client, wire):
     assert "s3cret" not in repr(caught.value.status)
 
 
-async def test_what_a_server_says_in_a_watch_error_is_not_passed_on(client, wire):
+async def test_a_servers_watch_error_text_is_not_passed_on(client, wire):
     wire.lines = [{"type": "ERROR", "object": json.loads(refusal(410, reason="Expired"))}]
 
     with pytest.raises(Expired) as caught:
@@ -201,7 +201,7 @@ class Caches:
         self.memory_use.check()
 
 
-def test_beyond_what_is_kept_of_all_clusters_the_heaviest_is_refused_and_the_others_stay():
+def test_above_the_memory_bound_only_the_largest_cluster_is_refused():
     budget = MemoryBudget(10 << 20)
     small, large, other = Caches(budget), Caches(budget), Caches(budget)
     small.grow(2 << 20)
@@ -254,7 +254,7 @@ def test_the_heaviest_cluster_itself_is_refused_at_once():
     assert first.refusals == []
 
 
-def test_a_list_that_is_being_read_counts_beside_what_is_kept():
+def test_a_list_being_read_counts_for_the_memory_bound():
     budget = MemoryBudget(3 << 20)
     caches = Caches(budget)
     caches.grow(2 << 20)

@@ -247,7 +247,7 @@ async def test_a_refused_kubeconfig_is_not_tried_again_until_it_changes(stage, c
     assert stage.read() == ["forget", "made u1"]
 
 
-async def test_an_answer_that_makes_no_sense_is_no_contact(stage, clock):
+async def test_an_invalid_response_is_no_contact(stage, clock):
     stage.answer = Response(200, {}, b"<html>")
     await stage.run()
     [said] = stage.read()
@@ -286,7 +286,7 @@ async def test_a_server_without_a_version_is_connected_and_asked_again_with_each
 
 
 @pytest.mark.parametrize("answer", [status(403), Response(200, {}, b"<html>"), Response(200, {}, b"{}")])
-async def test_what_is_no_version_does_not_cost_the_contact(stage, answer):
+async def test_an_invalid_version_does_not_disconnect(stage, answer):
     stage.version = answer
     await connected(stage)
     assert stage.versions == []
@@ -356,7 +356,7 @@ async def test_a_kubeconfig_that_is_replaced_in_its_secret_is_used_without_a_gap
     assert (secrets.used, secrets.read(), secrets.open) == ([b"first", b"second"], ["made u1"], 1)
 
 
-async def test_a_secret_that_goes_leaves_a_contact_that_works(secrets, clock):
+async def test_a_deleted_secret_keeps_a_working_connection(secrets, clock):
     await connected(secrets)
     secrets.content = KubeconfigUnreadable("Secret capi-prod/prod-kubeconfig with its kubeconfig does not exist")
     await clock.advance(5 * READ_SECONDS)

@@ -21,30 +21,30 @@ def test_each_replica_should_have_a_fair_part():
     assert all(45 <= wanted.count(replica) <= 90 for replica in ("one", "two", "three"))
 
 
-def test_a_replica_that_comes_moves_nothing_but_to_itself():
+def test_a_new_replica_takes_keys_only_for_itself():
     before, after = first(["one", "two"]), first(["one", "two", "three"])
     moved = {key for key in KEYS if before[key] != after[key]}
     assert {after[key] for key in moved} == {"three"}
     assert 45 <= len(moved) <= 90
 
 
-def test_a_replica_that_goes_moves_only_what_it_had():
+def test_only_keys_of_a_removed_replica_move():
     before, after = first(["one", "two", "three"]), first(["one", "two"])
     assert {before[key] for key in KEYS if before[key] != after[key]} == {"three"}
 
 
-def test_who_comes_first_tries_at_once_and_the_others_one_after_the_other():
+def test_the_first_in_rank_tries_at_once_and_the_others_with_a_delay():
     replicas = rank("a", ["one", "two", "three"])
     waits = [acquire_delay("a", each, replicas, holder="", free_for=0.0) for each in replicas]
     assert waits == [0, RANK_DELAY_SECONDS, 2 * RANK_DELAY_SECONDS]
 
 
-def test_a_key_that_has_been_free_for_long_may_be_taken_by_any_replica():
+def test_any_replica_may_take_a_key_that_was_free_for_long():
     last = rank("a", ["one", "two"])[-1]
     assert acquire_delay("a", last, ["one", "two"], holder="", free_for=RANK_DELAY_SECONDS) <= 0
 
 
-def test_nobody_tries_while_another_holds_it():
+def test_no_replica_tries_while_another_holds_the_lease():
     assert acquire_delay("a", "one", ["one", "two"], holder="two", free_for=-8.0) == 8
 
 
@@ -53,7 +53,7 @@ def test_a_holder_that_let_it_run_out_is_not_waited_for():
     assert acquire_delay("a", next_one, ["one", "two"], holder=holder, free_for=0.0) <= 0
 
 
-def test_a_lease_that_still_names_us_is_taken_up_again_where_it_is_our_turn():
+def test_a_lease_that_still_names_us_is_renewed_when_we_are_first():
     us, other = rank("a", ["one", "two"])
     assert acquire_delay("a", us, ["one", "two"], holder=us, free_for=-9.0) <= 0
     assert acquire_delay("a", other, ["one", "two"], holder=other, free_for=-9.0) > 0

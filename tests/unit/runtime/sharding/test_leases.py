@@ -82,7 +82,7 @@ async def test_once_shared_out_nothing_moves(fleet):
     assert [one.diary, two.diary, three.diary] == [[], [], []]
 
 
-async def test_what_a_killed_one_had_is_taken_over_within_20_seconds(fleet):
+async def test_keys_of_a_killed_replica_are_taken_over_within_20_seconds(fleet):
     one, two, three = (fleet.add(name) for name in ("one", "two", "three"))
     await fleet.until(is_fair(one, two, three), 90)
     await two.kill()
@@ -92,7 +92,7 @@ async def test_what_a_killed_one_had_is_taken_over_within_20_seconds(fleet):
     assert is_fair(one, three)()
 
 
-async def test_what_one_that_stops_in_good_order_had_is_taken_over_at_once(fleet):
+async def test_keys_of_a_gracefully_stopped_replica_are_taken_over_at_once(fleet):
     one, two = fleet.add("one"), fleet.add("two")
     await fleet.until(is_fair(one, two), 90)
     await two.stop()
@@ -144,7 +144,7 @@ async def test_an_unexpected_error_is_survived_and_logged(fleet, monkeypatch):
     }
 
 
-async def test_a_key_whose_lease_is_taken_by_force_is_lost_and_waited_for(fleet):
+async def test_a_key_whose_lease_is_taken_by_force_is_lost(fleet):
     one = fleet.add("one")
     await fleet.until(lambda: one.has() == ALL, 3)
     name = key_lease("trees", "leaf-3")
@@ -157,7 +157,7 @@ async def test_a_key_whose_lease_is_taken_by_force_is_lost_and_waited_for(fleet)
     await fleet.until(lambda: one.has() == ALL, 15)
 
 
-async def test_a_key_is_given_up_only_when_nothing_of_it_is_in_flight(fleet):
+async def test_a_key_is_released_only_when_nothing_is_in_flight(fleet):
     one = fleet.add("one")
     await fleet.until(lambda: one.has() == ALL, 3)
     one.finishing = asyncio.Event()
@@ -227,7 +227,7 @@ async def test_looking_costs_one_request_for_all_keys_and_a_renewal_one_for_each
     assert 0.85 * each <= len(one.tap.writes) <= 1.15 * each
 
 
-async def test_at_no_moment_have_two_the_same_key_whatever_happens(fleet):
+async def test_two_replicas_never_hold_the_same_key(fleet):
     names = ["one", "two", "three", "four"]
     running = {name: fleet.add(name) for name in names}
     for round, name in enumerate([*names, *reversed(names)]):
