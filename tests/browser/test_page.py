@@ -117,7 +117,7 @@ def test_hostile_objects_in_search_and_dialog_stay_texts(serve, open_page, expec
     assert page.locator("img:not([src='/static/icon.svg'])").count() == 0
 
 
-def test_a_lost_connection_is_told_and_mends_itself(serve, open_page, expect):
+def test_a_lost_connection_is_reported_and_restored(serve, open_page, expect):
     server = serve()
     page = open_page(server, expected_errors="ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY")
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
@@ -136,7 +136,7 @@ def test_a_lost_connection_is_told_and_mends_itself(serve, open_page, expect):
     page.wait_for_function("() => document.querySelector('canvas').yard.tiles.has('after-the-break')")
 
 
-def test_a_connection_that_falls_silent_is_told(serve, open_page, expect):
+def test_a_silent_connection_is_reported(serve, open_page, expect):
     server = serve()
     page = open_page(server)
     page.clock.install()
@@ -163,7 +163,7 @@ def test_a_stream_resumes_after_the_last_event_that_was_seen(serve, open_page, e
     assert again.value.headers["last-event-id"] == str(server.seq)
 
 
-def test_a_failing_server_is_told_with_what_to_do(serve, open_page, expect):
+def test_a_failing_server_is_reported_with_the_remedy(serve, open_page, expect):
     server = serve()
     server.fail("snapshot", 503, "The caches are not filled yet.", "Wait a moment; large fleets take a minute.")
     page = open_page(server, expected_errors="503")
@@ -208,7 +208,7 @@ def test_each_part_tells_its_own_error_and_the_rest_stays(serve, open_page, expe
         ("places", "No leaf clusters."),
     ],
 )
-def test_an_empty_cluster_says_what_will_appear(serve, open_page, expect, view, text):
+def test_an_empty_cluster_explains_what_will_appear(serve, open_page, expect, view, text):
     page = open_page(serve("empty"), f"#/{view}")
     expect(page.get_by_text(text)).to_be_visible()
     expect(page.get_by_role("button", name="No operator")).to_be_visible()
@@ -308,7 +308,7 @@ def test_the_switch_of_colours_is_kept_in_address_and_browser(serve, open_page, 
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
 
 
-def test_changes_are_said_to_those_who_do_not_see_them(serve, open_page, expect):
+def test_changes_are_announced_to_screen_readers(serve, open_page, expect):
     server = serve()
     page = open_page(server)
     page.wait_for_function("() => document.querySelector('canvas')?.yard?.tiles.size")

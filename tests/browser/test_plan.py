@@ -45,7 +45,7 @@ def test_a_group_opens_to_full_diffs_page_by_page(serve, open_page, expect):
     expect(page.locator(".actions")).to_contain_text("rack4-n021")
 
 
-def test_the_graph_shows_what_waits_for_what(serve, open_page, expect):
+def test_the_graph_shows_the_order_of_actions(serve, open_page, expect):
     page = open_page(serve(), "#/plan")
     graph = page.locator("figure.graph").first
     expect(graph.locator(".box")).to_have_count(5)
@@ -113,7 +113,7 @@ def test_a_plan_that_has_changed_is_not_approved_but_read_again(serve, open_page
     expect(dialog.get_by_role("button", name="Approve 41 nodes")).to_be_visible()
 
 
-def test_who_may_not_approve_gets_the_command_and_a_refusal_says_what_to_do(serve, open_page, expect):
+def test_a_viewer_without_approve_rights_gets_the_command_and_an_error_names_the_remedy(serve, open_page, expect):
     server = serve()
     server.world["snapshot"]["viewer"] = {"name": "joe"}
     page = open_page(server, "#/plan")
@@ -138,7 +138,7 @@ def test_escape_closes_the_dialog_and_gives_the_focus_back(serve, open_page, exp
     assert "approve" not in page.url
 
 
-def test_what_if_plans_a_pasted_file_marks_what_is_new_and_copies_markdown(serve, open_page, expect):
+def test_what_if_plans_a_pasted_file_marks_new_actions_and_copies_markdown(serve, open_page, expect):
     server = serve()
     page = open_page(server, "#/plan")
     page.get_by_role("radio", name="What if").click()
@@ -156,7 +156,7 @@ def test_what_if_plans_a_pasted_file_marks_what_is_new_and_copies_markdown(serve
     assert page.evaluate("navigator.clipboard.readText()") == server.world["whatif"]["markdown"]
 
 
-def test_what_if_takes_a_dropped_file(serve, open_page, expect):
+def test_what_if_accepts_a_dropped_file(serve, open_page, expect):
     server = serve()
     page = open_page(server, "#/plan?mode=whatif")
     data = page.evaluate_handle("""() => {
@@ -169,7 +169,7 @@ def test_what_if_takes_a_dropped_file(serve, open_page, expect):
     assert server.bodies("whatif") == ["kind: Dropped"]
 
 
-def test_what_if_says_what_is_wrong_with_a_file(serve, open_page, expect):
+def test_what_if_reports_faults_of_a_file(serve, open_page, expect):
     server = serve()
     server.fail("whatif", 400, "The YAML has no kind.", "Give apiVersion and kind.")
     page = open_page(server, "#/plan?mode=whatif", expected_errors="400")

@@ -30,7 +30,7 @@ def test_a_search_finds_an_object_and_opens_its_answer(serve, open_page, expect)
     assert server.bodies("why") == [asked]
 
 
-def test_an_unknown_name_says_what_else_to_type(serve, open_page, expect):
+def test_an_unknown_name_suggests_other_input(serve, open_page, expect):
     page = open_page(serve(), "#/why?q=nothing-like-it")
     expect(page.get_by_text("For an object of another kind type kind/namespace/name.")).to_be_visible()
 
@@ -61,7 +61,7 @@ def test_the_matrix_names_the_failing_requirement_of_each_candidate(serve, open_
     expect(page.get_by_role("row", name="rack4-n063")).to_have_count(0)
 
 
-def test_what_would_change_it_is_a_command_to_copy(serve, open_page, expect):
+def test_the_remedy_is_a_command_to_copy(serve, open_page, expect):
     page = open_page(serve(), GPU)
     ways = page.locator(".would")
     expect(ways.get_by_role("listitem")).to_have_count(3)
@@ -71,7 +71,7 @@ def test_what_would_change_it_is_a_command_to_copy(serve, open_page, expect):
     assert copied == 'kubectl patch nodetemplate gpu --type=merge -p \'{"spec":{"nodes":12}}\''
 
 
-def test_an_object_of_nobody_is_said_to_be_so(serve, open_page, expect):
+def test_an_object_of_no_capability_is_reported(serve, open_page, expect):
     server = serve()
     server.world["why"]["Pod"] = {"object": {"kind": "Pod", "name": "lonely", "apiVersion": "v1"}}
     page = open_page(server, "#/why?kind=Pod&ns=shop&name=lonely")
@@ -101,7 +101,7 @@ def test_a_young_recorder_shows_lanes_with_little_in_them(serve, open_page, expe
     expect(page.get_by_text("Recorded since")).to_be_visible()
 
 
-def test_a_server_that_records_nothing_says_who_does(serve, open_page, expect):
+def test_a_server_without_recorder_names_one_that_has_it(serve, open_page, expect):
     server = serve()
     server.fail("recorder", 404, "Not Found.", "Reload the page.")
     page = open_page(server, "#/recorder", expected_errors="404")

@@ -89,7 +89,7 @@ def test_a_deleted_node_loses_its_tile_and_a_new_one_gets_one(serve, open_page):
     page.wait_for_function(f"() => ({GROUP_OF})('brand-new') === 'Spare' && !({GROUP_OF})('{spare()}')")
 
 
-def test_what_needs_you_names_object_cause_and_age_and_links_to_its_view(serve, open_page, expect):
+def test_attention_names_object_cause_and_age_and_links_to_its_view(serve, open_page, expect):
     server = serve()
     page = open_page(server)
     strip = page.get_by_role("region", name="Needs you")
@@ -180,7 +180,7 @@ def test_the_slider_shows_the_fleet_of_an_hour_ago(serve, open_page, expect):
     assert "at=" not in page.url
 
 
-def test_the_table_says_the_same_in_words(serve, open_page, expect):
+def test_the_table_has_the_same_contents_in_words(serve, open_page, expect):
     page = open_page(serve(), "#/yard?as=table")
     table = page.get_by_role("region", name="Nodes")
     expect(table.get_by_role("row")).to_have_count(101)

@@ -38,7 +38,7 @@ def acting(api, tmp_path, fresh):
     return act
 
 
-def test_what_is_not_granted_is_forbidden_with_the_reason(acting):
+def test_requests_without_a_granted_right_are_forbidden_with_the_reason(acting):
     user = acting()
 
     answer = user.get("/api/v1/nodes")
@@ -145,7 +145,7 @@ def test_discovery_is_for_everyone_who_logged_in(acting):
     assert [user.get(path).status for path in ("/api", "/apis", "/api/v1", "/openapi/v3", "/version")] == [200] * 5
 
 
-def test_one_can_ask_what_one_may_do(acting, eventually):
+def test_a_self_subject_access_review_answers(acting, eventually):
     user = acting(READ_NODES)
 
     def allowed(verb: str) -> bool:
@@ -158,7 +158,7 @@ def test_one_can_ask_what_one_may_do(acting, eventually):
     assert not allowed("delete")
 
 
-def test_one_can_ask_what_another_may_do(http, fresh):
+def test_a_subject_access_review_answers_for_another_user(http, fresh):
     spec = {
         "user": fresh("stranger"),
         "resourceAttributes": {"verb": "get", "resource": "secrets", "namespace": "default"},
@@ -169,7 +169,7 @@ def test_one_can_ask_what_another_may_do(http, fresh):
     assert answer.json["status"]["allowed"] is False
 
 
-def test_one_can_ask_who_one_is(acting):
+def test_a_self_subject_review_names_the_user(acting):
     user = acting(groups=["dev"])
 
     answer = user.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
@@ -187,14 +187,14 @@ def test_an_administrator_can_act_as_someone_else(http, fresh):
     assert who["status"]["userInfo"]["username"] == headers["Impersonate-User"]
 
 
-def test_others_may_not_act_as_someone_else(acting):
+def test_impersonation_is_forbidden_without_the_right(acting):
     answer = acting().get("/api/v1/nodes", headers={"Impersonate-User": "admin"})
 
     assert answer.status == 403
     assert "impersonate" in answer.message
 
 
-def test_nobody_can_grant_more_than_they_have(acting, fresh, eventually):
+def test_nobody_can_grant_more_rights_than_they_have(acting, fresh, eventually):
     rules = [
         *READ_NODES,
         {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["create"]},

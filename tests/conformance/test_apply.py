@@ -32,7 +32,7 @@ def test_an_apply_creates_and_records_its_manager(apply):
     assert entry["fieldsV1"] == {"f:data": {"f:k": {}}}
 
 
-def test_an_apply_that_changes_nothing_leaves_the_revision(apply):
+def test_an_apply_without_changes_keeps_the_revision(apply):
     first = apply("one", configmap(k="v")).json
 
     assert apply("one", configmap(k="v")).json == first
@@ -78,7 +78,7 @@ def test_force_takes_the_field_over(apply):
     assert owners(answer).keys() == {"two"}
 
 
-def test_an_update_takes_fields_from_who_applied_them(http, configmaps, apply):
+def test_an_update_takes_over_applied_fields(http, configmaps, apply):
     apply("one", configmap(k="v"))
 
     http.patch(f"{configmaps}/a", {"data": {"k": "w"}}, query={"fieldManager": "hand"})
@@ -182,7 +182,7 @@ def test_managed_fields_can_be_reset(http, configmaps, apply):
     assert "managedFields" not in answer.json["metadata"]
 
 
-def test_an_apply_may_leave_the_name_to_the_url_of_what_exists(http, configmaps):
+def test_an_apply_to_an_existing_object_may_omit_the_name(http, configmaps):
     nameless = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"a": "b"}}}
     missing = http.patch(f"{configmaps}/a", nameless, APPLY, query={"fieldManager": "m"})
     http.post(configmaps, {"metadata": {"name": "a"}})

@@ -56,7 +56,7 @@ def test_a_webhook_annotates_under_its_own_name(http, hooks, register, configmap
     assert remarks(audited("a")) == {"one.example.com/seen": "yes"}
 
 
-def test_an_event_says_who_did_what_and_how_it_ended(http, hooks, register, configmaps, namespace, audited):
+def test_an_audit_event_has_user_request_and_response(http, hooks, register, configmaps, namespace, audited):
     register("Validating", {"path": "/deny"})
     register.settle()
     hooks.answer("/deny", lambda request: {**deny("no")(request), "auditAnnotations": {"why": "because"}})

@@ -41,7 +41,7 @@ def test_an_unknown_path_is_not_found(http, path, status):
         ("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
     ],
 )
-def test_a_method_that_makes_no_sense_is_not_allowed(http, method, path):
+def test_an_unknown_method_is_not_allowed(http, method, path):
     body = None if method == "GET" else {}
     kind = MERGE if method == "PATCH" else "application/json"
 
@@ -255,7 +255,7 @@ def test_health_and_version_are_open_to_everybody(api, path):
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1/nodes", "/openapi/v3"])
-def test_anonymous_users_may_read_nothing_else(api, path):
+def test_anonymous_users_are_forbidden_other_paths(api, path):
     answer = Session(api.url, api.authority.pem).get(path)
 
     assert (answer.status, answer.reason) == (403, "Forbidden")

@@ -166,7 +166,7 @@ def test_malformed_yaml_says_where(http, configmaps, text, problem):
     assert applied.message == f"error decoding YAML: error converting YAML to JSON: yaml: {problem}"
 
 
-def test_of_several_yaml_documents_the_first_counts(http, configmaps):
+def test_the_first_of_several_yaml_documents_is_used(http, configmaps):
     answer = http.post(configmaps, b"metadata: {name: a}\n---\nmetadata: [", content_type=YAML)
 
     assert (answer.status, answer.json["metadata"]["name"]) == (201, "a")

@@ -71,7 +71,7 @@ def test_a_watch_from_a_forgotten_revision_says_so_in_its_stream(http, past):
     assert status["message"].startswith(f"too old resource version: {past['revision']} (")
 
 
-def test_who_lists_again_can_watch_again(http, past):
+def test_a_new_list_can_be_watched(http, past):
     revision = http.get(CONFIGMAPS).json["metadata"]["resourceVersion"]
     with http.watch(CONFIGMAPS, query={"resourceVersion": revision}) as events:
         http.post(CONFIGMAPS, {"metadata": {"name": "later"}})

@@ -93,7 +93,7 @@ def test_a_dry_run_creates_nothing(http, leases):
     assert http.get(f"{leases}/a").status == 404
 
 
-def test_what_an_update_creates_is_validated_as_a_new_object(http, leases):
+def test_an_object_created_by_an_update_is_validated_as_new(http, leases):
     answer = http.put(f"{leases}/A_A", lease("A_A"))
 
     assert (answer.status, [cause["field"] for cause in answer.causes]) == (422, ["metadata.name"])

@@ -209,7 +209,7 @@ def test_a_number_and_a_boolean_are_two_values(http, widgets, before, after):
     assert [obj["metadata"]["generation"] for obj in (patched, replaced, operated, status)] == [2, 3, 4, 4]
 
 
-def test_a_mutating_webhook_may_make_a_number_a_boolean(http, hooks, gadgets, namespace, fresh, eventually):
+def test_a_mutating_webhook_may_turn_a_number_into_a_boolean(http, hooks, gadgets, namespace, fresh, eventually):
     name = fresh("hooks")
     rule = {"apiGroups": [gadgets], "apiVersions": ["v1"], "resources": ["gadgets"], "operations": ["CREATE"]}
     entry = webhook(hooks, namespace, path="/mutate", rules=[rule])

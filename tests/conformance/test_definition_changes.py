@@ -131,7 +131,7 @@ def test_a_definition_can_be_deleted_though_none_of_its_versions_is_served(http,
 # names
 
 
-def test_a_kind_whose_name_is_taken_is_not_served(http, group, eventually):
+def test_a_kind_with_a_conflicting_name_is_not_served(http, group, eventually):
     group.define("foos", "Foo")
     group.served("foos")
 
@@ -185,7 +185,7 @@ def test_a_definition_that_is_not_served_can_be_deleted(http, rivals, eventually
     assert http.get(rivals.objects("foos")).status == 200
 
 
-def test_an_established_definition_stays_established_whatever_name_it_asks_for_later(http, group, eventually):
+def test_an_established_crd_stays_established_after_a_name_conflict(http, group, eventually):
     group.define("foos", "Foo", shortNames=["fo"])
     group.define("bars", "Bar")
     group.served("foos")

@@ -34,7 +34,7 @@ def test_a_finalizer_holds_a_deleted_object_until_it_is_removed(http, configmaps
     assert http.get(f"{configmaps}/a").status == 404
 
 
-def test_whoever_removes_the_last_finalizer_is_shown_what_it_wrote_and_watchers_what_was_stored(http, configmaps):
+def test_removing_the_last_finalizer_returns_the_update_and_watchers_get_the_stored_object(http, configmaps):
     http.post(configmaps, {"metadata": {"name": "a", "finalizers": ["x.y/z"]}, "data": {"k": "v"}})
     held = http.delete(f"{configmaps}/a").json
     with http.watch(configmaps, query={"resourceVersion": held["metadata"]["resourceVersion"]}) as events:
@@ -245,7 +245,7 @@ def test_options_in_the_query_are_checked_too(http, configmaps, query, status):
     assert http.delete(f"{configmaps}/a", query=query).status == status
 
 
-def test_a_body_of_null_asks_for_nothing_special(http, configmaps):
+def test_a_null_body_means_default_options(http, configmaps):
     http.post(configmaps, {"metadata": {"name": "a"}})
 
     assert http.delete(f"{configmaps}/a", b"null").status == 200

@@ -136,7 +136,7 @@ def test_a_watch_of_one_group_sees_what_the_other_does(http, new, old, namespace
     assert http.get(f"{old}/a").status == 404
 
 
-def test_what_exists_in_one_group_exists_in_the_other(http, new, old, namespace):
+def test_events_exist_in_both_groups(http, new, old, namespace):
     http.post(new, event(namespace))
 
     again = http.post(old, core_event(namespace, "a"))

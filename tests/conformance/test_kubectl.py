@@ -105,7 +105,7 @@ def test_apply_creates_then_configures_then_leaves_alone(k):
     assert k("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}") == "3"
 
 
-def test_apply_removes_what_the_file_no_longer_says(k):
+def test_apply_removes_fields_dropped_from_the_file(k):
     k("apply", "-f", "-", stdin=DEPLOYMENT)
     k("apply", "-f", "-", stdin=DEPLOYMENT.replace(", labels: {app: web}}\nspec:\n  replicas", "}\nspec:\n  replicas"))
 

@@ -119,7 +119,7 @@ def test_a_number_beyond_64_bits_is_a_bad_request(http, three, name):
     assert answer.message == f'strconv.ParseInt: parsing "{2**63}": value out of range'
 
 
-def test_whoever_takes_any_revision_gets_everything_at_once(http, three):
+def test_a_list_at_any_revision_is_not_paged(http, three):
     answer = http.get(three, query={"resourceVersion": "0", "limit": 1})
 
     assert names(answer) == ["a", "b", "c"]
@@ -129,7 +129,7 @@ def test_whoever_takes_any_revision_gets_everything_at_once(http, three):
 @pytest.mark.parametrize(
     ("revision", "status", "reason"), [("999999999", 504, "Timeout"), ("abc", 500, ""), ("-1", 500, "")]
 )
-def test_an_object_no_older_than_a_revision_that_makes_no_sense(http, three, revision, status, reason):
+def test_an_invalid_minimum_revision_of_a_get(http, three, revision, status, reason):
     answer = http.get(f"{three}/a", query={"resourceVersion": revision})
 
     assert (answer.status, answer.reason) == (status, reason)

@@ -51,7 +51,7 @@ def test_a_node_is_created_with_its_status(http, made):
     assert [each["reason"] for each in kept["status"]["conditions"]] == ["KubeletReady"]
 
 
-def test_a_patch_of_the_status_takes_annotations_along_and_leaves_the_spec(http, made):
+def test_a_patch_of_the_status_changes_annotations_and_keeps_the_spec(http, made):
     node = made(spec={"unschedulable": True})
     http.patch(node, {"metadata": {"annotations": {"old": "1"}}})
     body = {
@@ -114,7 +114,7 @@ def test_a_patch_of_the_status_may_be_bound_to_a_version(http, made):
     ],
     ids=["negative", "fraction", "twice"],
 )
-def test_what_no_node_can_offer_is_invalid(http, made, status, field):
+def test_impossible_resources_of_a_node_are_invalid(http, made, status, field):
     answer = http.patch(f"{made()}/status", {"status": status})
 
     assert answer.status == 422
@@ -160,7 +160,7 @@ def owner(http, fresh):
 
 
 @pytest.mark.parametrize("kind", ["whole", "one"])
-def test_what_a_plan_writes_is_what_the_server_keeps(http, owner, kind):
+def test_planned_writes_are_stored_unchanged(http, owner, kind):
     name, uid = owner
     before = leaf_node(name, disk="ssd", taints=["a=1:NoExecute"], more={"example.com/gpu": "2"})
     after = leaf_node(

@@ -275,7 +275,7 @@ def test_a_deleted_namespace_takes_its_objects_along(http, fresh, eventually):
     assert http.get(f"/api/v1/namespaces/{name}/configmaps/a").status == 404
 
 
-def test_a_terminating_namespace_takes_nothing_new(http, fresh, eventually):
+def test_nothing_is_created_in_a_terminating_namespace(http, fresh, eventually):
     name = fresh("closing")
     http.post("/api/v1/namespaces", {"metadata": {"name": name}})
     held = {"metadata": {"name": "held", "finalizers": ["x.y/z"]}}

@@ -47,7 +47,7 @@ def test_creating_it_again_says_that_it_exists(http, configmaps):
     assert again.json["details"] == {"name": "a", "kind": "configmaps"}
 
 
-def test_what_does_not_exist_is_not_found(http, configmaps):
+def test_missing_objects_are_not_found(http, configmaps):
     missing = http.get(f"{configmaps}/nope")
 
     assert (missing.status, missing.reason) == (404, "NotFound")
@@ -74,7 +74,7 @@ def test_an_update_replaces_the_object(http, configmaps):
     assert updated.json["metadata"]["uid"] == created["metadata"]["uid"]
 
 
-def test_an_update_that_changes_nothing_leaves_the_revision(http, configmaps):
+def test_an_update_without_changes_keeps_the_revision(http, configmaps):
     created = http.post(configmaps, configmap("a", k="v")).json
 
     assert http.put(f"{configmaps}/a", created).json["metadata"] == created["metadata"]

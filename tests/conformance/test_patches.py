@@ -38,7 +38,7 @@ def test_a_merge_patch_adds_changes_and_removes(http, target):
     assert answer.json["data"] == {"k": "u", "l": "w"}
 
 
-def test_a_merge_patch_that_changes_nothing_leaves_the_revision(http, target):
+def test_a_merge_patch_without_changes_keeps_the_revision(http, target):
     before = http.get(target).json["metadata"]["resourceVersion"]
 
     assert http.patch(target, {"data": {"k": "v"}}).json["metadata"]["resourceVersion"] == before
@@ -240,7 +240,7 @@ def test_a_patch_cannot_change_the_kind_of_an_object(http, configmaps, change, w
     assert why in answer.message
 
 
-def test_a_patch_that_leaves_nothing_leaves_no_name(http, configmaps):
+def test_a_patch_that_removes_the_name_is_refused(http, configmaps):
     http.post(configmaps, {"metadata": {"name": "a"}})
 
     answer = http.patch(f"{configmaps}/a", [{"op": "replace", "path": "", "value": {}}], JSON_PATCH)
@@ -262,7 +262,7 @@ def test_copies_in_a_json_patch_are_bounded(http, make_gadget, gadgets, namespac
     assert (beyond.status, beyond.reason) == (422, "Invalid")
 
 
-def test_an_object_above_what_etcd_takes_is_refused(http, make_gadget, gadgets, namespace):
+def test_an_object_above_the_limit_of_etcd_is_refused(http, make_gadget, gadgets, namespace):
     assert make_gadget("v1", "big").status == 201
     path = f"/apis/{gadgets}/v1/namespaces/{namespace}/gadgets/big"
 

@@ -100,7 +100,7 @@ def test_match_conditions_may_use_the_authorizer_too(http, configmaps, enforce, 
     ],
     ids=["no such field", "authorizer in a message", "variables in a condition", "params without their kind"],
 )
-def test_what_cannot_be_asked_is_refused_beforehand(http, spec, field):
+def test_policies_with_invalid_rules_are_refused(http, spec, field):
     rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
     body = {"metadata": {"name": "faulty"}, "spec": {"matchConstraints": {"resourceRules": rules}, **spec}}
 
@@ -159,7 +159,7 @@ def test_every_parameter_that_is_selected_must_be_met(http, configmaps, limited,
     assert http.post(configmaps, configmap("three", a="1", b="2", c="3")).status == 422
 
 
-def test_selected_parameters_come_and_go(http, configmaps, limits, limited, eventually):
+def test_selected_parameters_are_added_and_removed(http, configmaps, limits, limited, eventually):
     limited(SELECTED, param("wide", 3, limits="yes"), param("narrow", 1, limits="no"))
     three = configmap("three", a="1", b="2", c="3")
     eventually(lambda: tried(http, configmaps, three) == 201, "the parameters are found")

@@ -48,7 +48,7 @@ def test_a_status_of_its_own(send, http, fresh):
     http.delete(f"/api/v1/nodes/{name}")
 
 
-def test_what_the_envelope_leaves_out_is_what_the_path_says(send, configmaps):
+def test_the_path_gives_the_kind_that_the_envelope_omits(send, configmaps):
     assert send("POST", configmaps, MAGIC + field(2, METADATA)).status == 201
 
 

@@ -68,7 +68,7 @@ def test_one_without_a_service_is_available_from_the_start(http: Session, clean:
     assert cells[1:3] == ["Local", "True"]
 
 
-def test_its_status_is_written_apart_and_leaves_the_rest(http: Session, registered: dict):
+def test_its_status_is_written_separately_and_the_rest_is_kept(http: Session, registered: dict):
     condition = {"type": "Available", "status": "False", "reason": "Tested"}
     patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"versionPriority": 11}, "status": {"conditions": [condition]}}
 
@@ -79,7 +79,7 @@ def test_its_status_is_written_apart_and_leaves_the_rest(http: Session, register
     assert written["status"]["conditions"][0]["reason"] == "Tested"
 
 
-def test_a_status_that_is_neither_true_nor_false_nor_unknown_is_refused(http: Session, registered: dict):
+def test_a_condition_status_other_than_true_false_or_unknown_is_refused(http: Session, registered: dict):
     patch = {"status": {"conditions": [{"type": "Available", "status": "Perhaps"}]}}
 
     answer = http.patch(f"{PATH}/v1.{GROUP}/status", patch)

@@ -64,7 +64,7 @@ def test_a_scale_of_the_wrong_type_is_refused(http, scale, change):
     assert http.get(scale).json["spec"] == {"replicas": 1}
 
 
-def test_a_patch_that_makes_something_else_of_a_scale_is_refused(http, scale):
+def test_a_patch_that_changes_the_kind_of_a_scale_is_refused(http, scale):
     answer = http.patch(scale, [{"op": "replace", "path": "/spec", "value": "x"}], JSON_PATCH)
 
     assert answer.status == 422
@@ -193,7 +193,7 @@ def test_a_review_of_the_wrong_type_is_refused(http, path, spec):
 
 
 @pytest.mark.parametrize("body", [{"apiVersion": 5}, {"kind": 5}, {"metadata": "x"}, {"status": "x"}], ids=str)
-def test_even_a_review_that_asks_nothing_is_typed(http, body):
+def test_even_an_empty_review_has_a_type(http, body):
     assert http.post(f"{AUTHENTICATION}/selfsubjectreviews", body).status == 400
 
 

@@ -76,7 +76,7 @@ def test_an_object_that_enters_a_selection_is_added_and_one_that_leaves_it_delet
         assert [seen(next(events)) for _ in range(3)] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
-def test_what_left_a_selection_is_shown_as_it_last_was(http, configmaps):
+def test_an_object_that_left_the_selection_is_shown_in_its_last_state(http, configmaps):
     http.post(configmaps, configmap("a", tier="web"))
     query = {"resourceVersion": revision(http, configmaps), "labelSelector": "tier=web"}
     with http.watch(configmaps, query=query) as events:
@@ -125,7 +125,7 @@ def test_a_watch_without_a_revision_marks_the_end_of_existing_objects_for_client
         assert next(events)["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-def test_a_watch_from_a_revision_to_come_sees_what_comes_after_it(http, configmaps):
+def test_a_watch_from_a_future_revision_sees_later_events(http, configmaps):
     later = int(revision(http, configmaps)) + 5
     with http.watch(configmaps, query={"resourceVersion": later}) as events:
         made = [http.post(configmaps, configmap(f"a{number}")).json["metadata"] for number in range(10)]

@@ -133,7 +133,7 @@ def label(key: str, value: str):
     ("policy", "calls"),
     [("IfNeeded", ["/first", "/second", "/first"]), ("Never", ["/first", "/second"])],
 )
-def test_a_webhook_sees_what_later_ones_changed_if_it_asked_for_that(http, hooks, register, configmaps, policy, calls):
+def test_a_webhook_with_reinvocation_sees_later_changes(http, hooks, register, configmaps, policy, calls):
     first = {"path": "/first", "name": "first.example.com", "reinvocationPolicy": policy}
     register("Mutating", first, {"path": "/second", "name": "second.example.com", "reinvocationPolicy": "IfNeeded"})
     register.settle()

@@ -97,13 +97,13 @@ def test_candidates_and_advice_have_messages():
 
 
 @pytest.mark.parametrize("field", ["apiVersion", "kind", "capability"])
-def test_what_is_missing_is_noticed(field):
+def test_a_missing_field_is_detected(field):
     plan = {name: value for name, value in wire(stories.release()).items() if name != field}
     assert any(field in each for each in problems(SCHEMA, plan))
 
 
 @pytest.mark.parametrize(("name", "value"), [("verb", "Delte"), ("message", 7), ("after", "a"), ("colour", "red")])
-def test_what_is_wrong_is_noticed(name, value):
+def test_a_wrong_field_is_detected(name, value):
     plan = wire(stories.release())
     plan["actions"][0][name] = value
     assert any(name in each for each in problems(SCHEMA, plan))

@@ -163,7 +163,7 @@ def test_a_stolen_token_does_not_lead_to_more_rights(cluster, capability, eventu
 
 
 @pytest.mark.parametrize("capability", NAMES)
-def test_no_secret_that_an_account_may_write_becomes_the_token_of_another(cluster, capability, eventually):
+def test_no_writable_secret_becomes_the_token_of_another_account(cluster, capability, eventually):
     """Also those that a rule names, which an apply creates, and those in the operator's own namespace."""
     minted = attacks(GRANTED)["mint a token by a Secret"]
     eventually(
@@ -246,7 +246,7 @@ def template(api):
     api.rest.call("DELETE", f"{api.rest.collection(body)}/accounts")
 
 
-def test_who_has_the_role_of_a_reader_can_run_plan_and_why(api, people, template, eventually):
+def test_the_viewer_role_can_run_plan_and_why(api, people, template, eventually):
     kubeconfig = people("nodeyard-reader", "accounts-reader")
     reader = Session(api.url, api.authority.pem, api.admin_token)
     headers = {"Impersonate-User": "accounts-reader"}
@@ -266,7 +266,7 @@ def test_who_has_the_role_of_a_reader_can_run_plan_and_why(api, people, template
     assert patched.status == 403, "who only reads approves nothing"
 
 
-def test_who_has_the_role_of_an_approver_can_set_the_annotation(api, people, template, eventually):
+def test_the_approver_role_can_set_the_annotation(api, people, template, eventually):
     people("nodeyard-approver", "accounts-approver")
     http = Session(api.url, api.authority.pem, api.admin_token)
     path = f"/apis/nyallocator.cybozu.io/v1/nodetemplates/{template}"

@@ -158,7 +158,7 @@ def asked_directly(api, running, **spec):
     return json.loads(answer)["response"]
 
 
-def test_a_caller_that_does_not_know_the_registered_path_gets_no_answer_and_leaves_no_trace(guard, api):
+def test_a_request_to_an_unregistered_path_is_not_found_and_not_counted(guard, api):
     running = guard()
     port = running.ports["webhooks"]
     before = running.metric("nodeyard_webhook_reviews_total")

@@ -110,7 +110,7 @@ def asked(place, eventually):
     return wait
 
 
-def test_each_request_is_asked_about_once_by_the_entry_that_is_meant_for_it(start, asked, place):
+def test_each_request_is_reviewed_once_by_the_matching_webhook(start, asked, place):
     running = start()
     asked()
     counts = [
@@ -140,7 +140,7 @@ def test_with_no_replica_left_what_must_not_be_missed_is_refused_and_the_rest_ad
     eventually(lambda: place.write(TENANT) == "", "it is asked again")
 
 
-def test_when_one_replica_goes_another_is_asked(start, asked, place, eventually):
+def test_another_replica_answers_when_one_stops(start, asked, place, eventually):
     first = start(identity="first").wait_until_leading()
     asked()
     second = start(identity="second")

@@ -134,7 +134,7 @@ def test_owners_of_a_kind_installed_after_us_are_found_and_watched_from_then_on(
     assert running.metric("nodeyard_webhook_lookups_total") == before
 
 
-def test_a_miss_is_confirmed_each_time_so_an_owner_made_a_moment_ago_counts(family, start):
+def test_a_missing_owner_is_looked_up_each_time_so_a_new_one_is_found(family, start):
     running = start()
     family.define()
     family.allow(*READING)
@@ -170,7 +170,7 @@ def test_an_owner_without_a_namespace_is_found(family, start):
     assert family.until_told("cached", family.add("a"))
 
 
-def test_a_right_that_is_missing_is_named_with_what_to_do_and_counts_once_it_is_given(family, start):
+def test_a_missing_right_is_named_with_its_remedy_and_used_once_granted(family, start):
     running = start()
     family.define()
     owner = family.add("a")
@@ -201,7 +201,7 @@ def test_a_kind_that_may_be_read_but_not_watched_is_read_each_time_and_the_error
     running.ready()
 
 
-def test_a_kind_that_nobody_has_installed_is_said_to_be_not_served(family, start):
+def test_an_uninstalled_kind_is_reported_as_not_served(family, start):
     start()
 
     assert family.ask(family.named("a")) == (
@@ -239,7 +239,7 @@ def test_a_follower_records_metrics_and_events_of_its_reviews(api, family, start
     assert (event["note"], event["reportingInstance"]) == ("for by-follower", "follower")
 
 
-def test_an_observer_that_is_asked_answers_and_writes_nothing(family, operator, tmp_path):
+def test_in_observe_only_mode_reviews_are_answered_and_nothing_is_written(family, operator, tmp_path):
     authority = Authority("api-servers")
     (tmp_path / "ca.crt").write_bytes(authority.pem)
     pair = authority.client("kube-apiserver")

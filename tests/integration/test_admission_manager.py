@@ -186,7 +186,7 @@ def test_certificates_of_the_user_are_read_again_when_they_change(api, start, re
 # registration
 
 
-def test_what_is_registered_leaves_the_system_alone(start, registered):
+def test_registered_webhooks_exclude_system_namespaces(start, registered):
     start()
 
     for path in (VALIDATING, MUTATING):
@@ -254,7 +254,7 @@ def test_a_webhook_that_is_switched_off_is_put_back(api, start, registered, even
     eventually(lambda: registered()["webhooks"] == wanted, "it is as declared")
 
 
-def test_what_others_added_stays_and_is_not_overwritten(api, start, registered, eventually):
+def test_foreign_fields_of_a_configuration_are_kept(api, start, registered, eventually):
     running = start()
     changed = registered()
     other = {**changed["webhooks"][0], "name": "other.example.com", "failurePolicy": "Ignore"}
@@ -280,7 +280,7 @@ def test_a_webhook_that_is_no_longer_declared_is_removed(start, registered, even
     assert registered()["webhooks"]
 
 
-def test_an_observer_registers_nothing_and_stores_nothing(api, start, eventually):
+def test_in_observe_only_mode_nothing_is_registered_or_stored(api, start, eventually):
     running = start(observe=True).wait_until_leading()
 
     await_looks(running, eventually)
@@ -290,9 +290,7 @@ def test_an_observer_registers_nothing_and_stores_nothing(api, start, eventually
     assert running.write_counts() == {}
 
 
-def test_an_observer_renews_the_certificates_of_webhooks_that_are_registered_and_writes_nothing_else(
-    api, start, registered, eventually
-):
+def test_in_observe_only_mode_only_certificates_of_registered_webhooks_are_renewed(api, start, registered, eventually):
     first = start(guarded(validating(failure_policy="Fail")))
     before = registered()
     first.stop()

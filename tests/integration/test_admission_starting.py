@@ -81,7 +81,7 @@ class _Restart:
         await self._operator.__aexit__(*error)
 
 
-async def test_what_must_not_be_missed_is_denied_with_the_reason(fleet, restarted):
+async def test_a_fail_closed_review_is_denied_with_the_reason(fleet, restarted):
     async with restarted(failure_policy="Fail") as running:
         with pytest.raises(AdmissionDenied) as refused:
             await fleet.add_rule("a", "blue")
@@ -92,7 +92,7 @@ async def test_what_must_not_be_missed_is_denied_with_the_reason(fleet, restarte
         assert running.metrics.registry.get_sample_value(*rule_webhooks.reviewed("not_synced")) == 1
 
 
-async def test_what_may_be_missed_is_admitted_with_a_warning(fleet, restarted, warnings):
+async def test_a_fail_open_review_is_admitted_with_a_warning(fleet, restarted, warnings):
     client, given = warnings
     async with restarted():
         await client.create(labels.RULES, labels.rule(fleet.name("a"), "forbidden"), dry_run=True)
@@ -122,7 +122,7 @@ def blind(name):
     return replace(labels.LABELS, name=name, kinds=(), watches=(*labels.LABELS.watches, watch))
 
 
-async def test_a_capability_whose_kind_is_missing_leaves_the_webhooks_of_the_others_in_service(api, fleet, monkeypatch):
+async def test_a_missing_kind_of_one_capability_keeps_the_webhooks_of_the_others(api, fleet, monkeypatch):
     monkeypatch.setattr(shared_informer, "REFUSED_SECONDS", 0.2)
     options = {"capability": rule_webhooks.GUARDED, "webhooks": LOCAL_WEBHOOKS, "health": Address("127.0.0.1", 0)}
     async with operator(api.kubeconfig, beside=[blind("blind")], **options) as running:

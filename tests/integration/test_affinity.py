@@ -177,7 +177,7 @@ def test_while_a_class_changes_pods_of_both_are_admitted_until_the_release_is_re
     assert platform.pod(acme, "postgres-moving", nodeSelector=DC2).status == 201
 
 
-def test_who_changes_the_class_again_on_the_way_keeps_the_pods_of_all_until_the_release_is_ready(platform):
+def test_changing_the_class_again_during_a_rollout_admits_pods_of_all_classes_until_the_release_is_ready(platform):
     space = platform.tenant(unique("rover"), allowedAffinityClasses=["dc1", "dc2", "gpu"])
     platform.application_release("Postgres", space, "roving", affinityClass="dc1")
     platform.install(space, "postgres-roving", nodeSelector=DC1)
@@ -285,7 +285,7 @@ def test_a_tenant_that_has_something_in_it_is_not_deleted(platform, acme):
     assert platform.get("Tenant", tenant, ROOT)["metadata"].get("deletionTimestamp") is None
 
 
-def test_what_is_left_in_a_tenant_is_not_deleted_with_it_without_approval(platform):
+def test_remaining_objects_of_a_tenant_are_not_deleted_without_approval(platform):
     tenant = unique("full")
     home = platform.tenant(tenant)
     platform.install(home, "foreign")
@@ -418,7 +418,7 @@ def test_a_class_says_how_many_nodes_are_in_it_by_zone(platform):
     assert platform.condition(names.CLASS_KIND, name, "Ready")["status"] == "True"
 
 
-def test_an_application_that_goes_takes_its_release_with_it(platform, acme):
+def test_a_deleted_application_deletes_its_release(platform, acme):
     platform.application_release("Redis", acme, "going")
     platform.delete("Redis", "going", acme)
 
@@ -426,7 +426,7 @@ def test_an_application_that_goes_takes_its_release_with_it(platform, acme):
     platform.wait_until(lambda: platform.release("Redis", acme, "going") is None, "its release is gone", timeout=120)
 
 
-def test_a_hand_edit_of_a_release_is_reverted_and_foreign_values_go(platform, acme):
+def test_a_hand_edit_of_a_release_is_reverted_and_foreign_values_are_removed(platform, acme):
     platform.application_release("Redis", acme, "edited", replicas=2, affinityClass="dc1")
     tampered = {
         "metadata": {"labels": {names.AFFINITY_CLASS: "gpu"}},

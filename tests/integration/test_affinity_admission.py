@@ -86,7 +86,7 @@ def test_a_namespace_weakens_a_class_only_where_it_may(platform):
 # where a pod may go
 
 
-def test_a_class_of_several_places_admits_any_of_them_and_shows_where_else_a_pod_could_go(platform):
+def test_a_class_of_several_zones_admits_each_and_a_denial_names_where_else_a_pod_could_run(platform):
     home = Home(platform, nodeSelector={}, nodeAffinity=terms("dc1", "dc2"))
 
     assert home.pod(nodeSelector={ZONE: "dc2"}).status == 201
@@ -244,7 +244,7 @@ def test_a_template_that_its_pods_would_be_refused_for_is_warned_about(platform)
         ),
     ],
 )  # fmt: skip
-def test_a_class_that_makes_no_sense_is_not_stored(platform, spec, message):
+def test_an_invalid_class_is_not_stored(platform, spec, message):
     answer = platform.post(class_body(unique("bad"), **spec))
 
     assert (answer.status, answer.reason) == (422, "Invalid")
@@ -266,7 +266,7 @@ def test_the_name_of_a_class_fits_a_label(platform):
         pytest.param({"nodeAffinity": terms("a")}, id="added to"),
     ],
 )
-def test_what_a_class_selects_by_never_changes(platform, change):
+def test_the_selector_of_a_class_is_immutable(platform, change):
     name = platform.affinity_class(unique("fixed"), nodeSelector={ZONE: "a"})
 
     answer = platform.patch(names.CLASS_KIND, name, {"spec": change})
@@ -286,7 +286,7 @@ def test_what_a_class_selects_by_never_changes(platform, change):
         ),
     ],
 )
-def test_a_tenant_that_makes_no_sense_is_not_stored(platform, name, spec, message):
+def test_an_invalid_tenant_is_not_stored(platform, name, spec, message):
     answer = platform.post(tenant_body(name, **spec))
 
     assert answer.status == 422
@@ -303,7 +303,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "affinity.md").read_text()
 
 
 @pytest.mark.parametrize("sample", re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
-def test_what_the_page_shows_is_accepted(platform, sample):
+def test_manifests_of_the_documentation_are_accepted(platform, sample):
     body = yaml.safe_load(sample)
     body["metadata"]["name"] = unique("sample")
     platform.plurals["ClusterRole"] = ("rbac.authorization.k8s.io/v1", "clusterroles", False)

@@ -180,7 +180,7 @@ def test_a_schema_that_changes_is_served_anew(declared):
 
 @settings(deadline=None, max_examples=60, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(schema=schemas())
-def test_whatever_a_schema_says_its_crd_is_taken_and_given_back_as_it_is(rest, schema):
+def test_the_crd_of_any_schema_is_stored_unchanged(rest, schema):
     made, _left_out = structural(json.dumps(schema))
     kind = Declared(rest, schema)
     body = crd_of(kind.definition, made)
@@ -228,7 +228,7 @@ def test_a_release_is_accepted_and_nothing_is_left_to_do(declared, spec):
     assert kind.release(application, classes=classes) == []
 
 
-def test_a_value_that_is_gone_leaves_the_release_and_an_item_of_a_list_too(declared):
+def test_removed_values_and_list_items_are_removed_from_the_release(declared):
     kind = declared()
     application = kind.create("main", {"a": {"b": 1, "c": 2}, "users": [{"name": "a"}, {"name": "b"}]})
     kind.release(application)
@@ -272,7 +272,7 @@ def report(kind, name, generation):
     kind.rest.call("PATCH", f"{kind.release_path(name)}/status", status, content_type=MERGE)
 
 
-def test_a_release_of_the_platform_is_adopted_with_what_it_has_and_what_it_should_not_have_goes(declared):
+def test_a_release_of_the_platform_is_adopted_and_its_foreign_values_are_removed(declared):
     kind = declared()
     application = kind.create("main", {"replicas": 2})
     kind.rest.create(

@@ -108,13 +108,13 @@ def test_why_explains_the_whole_chain_of_a_pod(affinity, run):
         ("namespace/tenant-acme-web", "Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1"),
     ],
 )
-def test_why_explains_everything_else(affinity, run, subject, told):
+def test_why_explains_all_other_objects(affinity, run, subject, told):
     affinity.wait_for_condition("Redis", "cache", "Ready", "InstallSucceeded", ACME)
 
     assert told in run("why", subject)
 
 
-def test_plan_says_what_a_change_of_class_would_do(affinity, run, tmp_path):
+def test_plan_shows_the_effect_of_a_class_change(affinity, run, tmp_path):
     affinity.wait_for_condition("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
     changed = (EXAMPLE / "applications.yaml").read_text().replace("affinityClass: dc1", "affinityClass: dc2")
     (tmp_path / "changed.yaml").write_text(changed)

@@ -121,7 +121,9 @@ def elsewhere(api, own_affinity_env):
     own_affinity_env.wait_until(lambda: own_affinity_env.http.get(tenants).status == 200, "tenants are served again")
 
 
-def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are_enforced(own_affinity_env, elsewhere):
+def test_where_cozystack_serves_the_group_no_kind_is_created_and_only_releases_are_enforced(
+    own_affinity_env, elsewhere
+):
     affinity = own_affinity_env
     running = affinity.start()
     affinity.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})

@@ -162,7 +162,7 @@ def test_a_label_that_is_stripped_from_the_release_changes_nothing(affinity, any
     assert any_home.record()["class"] == any_home.allowed
 
 
-def test_a_previous_class_that_nobody_recorded_does_not_count_and_goes(affinity, any_home):
+def test_a_forged_previous_class_is_ignored_and_removed(affinity, any_home):
     for forged in ("", any_home.foreign):
         any_home.change(**{names.PREVIOUS_CLASS: forged})
 
@@ -183,7 +183,7 @@ def test_the_record_is_the_operators_alone(affinity, home):
     assert is_refused(home.of_workload())
 
 
-def test_who_makes_an_application_cannot_bring_a_record(affinity, home):
+def test_a_new_application_cannot_contain_a_record(affinity, home):
     record = {**home.record(), "class": home.foreign, "release": "vault-brought"}
     metadata = {"name": "brought", "namespace": home.namespace, "annotations": {names.CLASS_RECORD: json.dumps(record)}}
     affinity.create({"apiVersion": names.APPS_API_VERSION, "kind": "Vault", "metadata": metadata, "spec": {}})
@@ -226,7 +226,7 @@ def test_a_node_name_has_to_be_in_the_class_itself(affinity, home):
     assert f"{ZONE}=elsewhere" in home.of_workload(**ELSEWHERE).message
 
 
-def test_a_condition_that_switches_the_pod_webhook_off_is_told_and_taken_out_again(affinity, home):
+def test_a_condition_that_disables_the_pod_webhook_is_reported_and_removed(affinity, home):
     path, name = f"{VALIDATING}/{WEBHOOKS}", "placement-tenants.affinity.nodeyard.dev"
 
     def enforced():
@@ -268,7 +268,7 @@ def test_a_label_that_was_stripped_while_nobody_looked_is_no_choice(affinity, ho
     [UNLABELLED, RENAMED, DISOWNED, UNLABELLED | DISOWNED],
     ids=["unlabelled", "renamed", "disowned", "unlabelled and disowned"],
 )
-def test_a_release_that_no_longer_says_whose_it_is_stays_the_applications(affinity, open_home, change):
+def test_a_release_that_lost_its_labels_still_belongs_to_the_application(affinity, open_home, change):
     before = open_home.labels()
     for _ in range(10):
         affinity.patch(names.RELEASE_KIND, RELEASE, {"metadata": change}, open_home.namespace)
@@ -283,7 +283,7 @@ def test_a_release_that_no_longer_says_whose_it_is_stays_the_applications(affini
     affinity.wait_until(is_restored, "the release is the application's again")
 
 
-def test_while_the_application_is_paused_a_release_that_says_nothing_stays_the_applications(affinity, open_home):
+def test_a_release_that_lost_its_labels_still_belongs_to_a_paused_application(affinity, open_home):
     before = open_home.labels()
     open_home.annotate("nodeyard.dev/paused", "true")
     affinity.patch(names.RELEASE_KIND, RELEASE, {"metadata": UNLABELLED | DISOWNED}, open_home.namespace)

@@ -253,7 +253,7 @@ def test_a_pod_of_two_applications_keeps_to_the_classes_of_both(affinity, shared
                 )
 
 
-def test_an_owner_that_may_not_be_read_is_not_passed_over_beside_one_that_was_found(affinity, shared):
+def test_a_forbidden_owner_is_not_ignored_when_another_was_found(affinity, shared):
     operated = Operated(affinity, shared)
     operated.install()
     try:

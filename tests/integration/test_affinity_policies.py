@@ -115,7 +115,7 @@ def test_a_class_without_a_node_selector_denies_no_pod(held):
 
 
 @pytest.mark.parametrize("class_label", ["", "missing"], ids=["no class_label", "a class that is not there"])
-def test_what_the_policy_cannot_see_is_admitted(held, class_label):
+def test_requests_outside_the_policy_are_admitted(held, class_label):
     assert held.create(class_label).status == 201
 
 
@@ -134,7 +134,7 @@ def test_namespaces_of_the_system_are_left_alone(held):
     assert held.create("dc1", namespace=f"{held.name}-system").status == 201
 
 
-def test_pods_that_run_can_be_changed_whatever_their_class_says(held):
+def test_running_pods_can_be_updated_regardless_of_their_class(held):
     path = f"/api/v1/namespaces/{held.name}/pods"
     assert held.http.post(path, labelled("", name="running")).status == 201
 

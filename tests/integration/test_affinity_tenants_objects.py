@@ -149,7 +149,7 @@ def test_namespaces_and_values_are_taken_as_planned_and_planned_no_more(tenancy)
     assert (said["defaultAffinityClass"], said["allowedAffinityClasses"]) == ("dc1", ["dc1"])
 
 
-def test_a_change_is_written_once_and_what_others_put_there_stays(tenancy):
+def test_a_change_is_written_once_and_foreign_fields_stay(tenancy):
     tenancy.create(tenancy.first, SEED)
     tenancy.serve()
     theirs = {"metadata": {"labels": {"theirs": "x"}, "annotations": {"theirs": "y"}}}
@@ -170,7 +170,7 @@ def test_a_change_is_written_once_and_what_others_put_there_stays(tenancy):
     assert values_of(held)["_namespace"]["allowedAffinityClasses"] == ["dc1"]
 
 
-def test_values_that_somebody_else_has_written_over_are_taken_back(tenancy):
+def test_overwritten_values_are_restored(tenancy):
     tenancy.create(tenancy.first, SEED)
     tenancy.serve()
     before = tenancy.values(tenancy.top)["data"]
@@ -180,7 +180,7 @@ def test_values_that_somebody_else_has_written_over_are_taken_back(tenancy):
     assert tenancy.values(tenancy.top)["data"] == before
 
 
-def test_a_status_is_taken_whole_and_then_stands(tenancy):
+def test_a_status_is_stored_completely_and_not_written_again(tenancy):
     tenancy.create(tenancy.first, {**SEED, "defaultAffinityClass": "dc2"})
     tenancy.serve()
     write = _status(tenancy)
@@ -198,7 +198,7 @@ def _status(tenancy):
     return next(iter(status_tenants(world, found.plan, Outcome(results=results), NOW)), None)
 
 
-def test_a_namespace_of_somebody_else_stays_as_it_is(tenancy):
+def test_a_foreign_namespace_is_unchanged(tenancy):
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": tenancy.top}}
     before = tenancy.rest.create(body)
     tenancy.create(tenancy.first)

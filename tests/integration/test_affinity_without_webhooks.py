@@ -25,7 +25,7 @@ def change(affinity, kind, **spec):
     assert answer.status == 200, answer.content
 
 
-def test_an_application_says_that_nobody_checks_its_pods(affinity):
+def test_an_application_reports_that_its_pods_are_not_checked(affinity):
     affinity.definition("Ledger")
     name = affinity.affinity_class(unique("class"), nodeSelector={"a": "b"})
     home = affinity.tenant(unique("home"), defaultAffinityClass=name)
@@ -36,7 +36,7 @@ def test_an_application_says_that_nobody_checks_its_pods(affinity):
     assert condition["status"] == "False"
 
 
-def test_a_definition_that_is_called_otherwise_stays_what_it_is_until_it_is_set_back(affinity):
+def test_a_renamed_definition_keeps_its_kind_until_the_name_is_restored(affinity):
     kind = affinity.definition(unique("Diary").title())
     affinity.application_release(kind, ROOT, "mine")
     served = f"{affinity.plurals[kind][1]}.{names.APPS_GROUP}"
@@ -65,7 +65,7 @@ def test_an_application_is_not_installed_a_second_time_under_another_prefix(affi
     affinity.wait_for_condition(kind, "mine", "Ready", "ReleasePending", ROOT)
 
 
-def test_a_kind_goes_only_when_nothing_is_left_of_it_and_nothing_more_can_come(affinity, monkeypatch):
+def test_a_kind_is_deleted_only_when_no_object_remains_and_none_can_be_created(affinity, monkeypatch):
     monkeypatch.setattr(definitions, "SETTLE", timedelta(seconds=20))
     kind = affinity.definition(unique("Atlas").title())
     affinity.application_release(kind, ROOT, "mine")

@@ -29,7 +29,7 @@ def labels_of(obj):
     return {key: value for key, value in (obj["metadata"].get("labels") or {}).items() if "cozystack" in key}
 
 
-def test_who_applies_a_chart_is_warned_of_pods_that_would_be_denied(platform, home):
+def test_applying_a_chart_warns_of_pods_that_would_be_denied(platform, home):
     answer = platform.post(set_body(home, "ledger-books"), **DRY)
 
     assert answer.status == 201, answer.content
@@ -67,7 +67,7 @@ def test_a_selector_that_would_make_pods_for_ever_is_refused(platform, home):
     assert f"{names.AFFINITY_CLASS}=gpu: nodeyard sets this label" in answer.message
 
 
-def test_labels_that_are_ours_cannot_be_forged_nor_taken_off(platform, home):
+def test_our_labels_can_be_neither_forged_nor_removed(platform, home):
     platform.install(home, "ledger-books", nodeSelector=WEST)
     made = platform.pod(home, "ledger-books", "books-0", labels=FORGED, nodeSelector=WEST)
     assert made.status == 201, made.content

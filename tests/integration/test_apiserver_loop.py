@@ -87,7 +87,7 @@ def collecting(kubeconfig: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.timeout(300)
-async def test_no_garbage_collection_takes_50_ms_however_many_expressions_are_compiled(tmp_path):
+async def test_no_garbage_collection_takes_50_ms_with_many_compiled_expressions(tmp_path):
     with collecting(tmp_path / "kubeconfig") as process:
         client = Client(HttpTransport(load_config(tmp_path / "kubeconfig")))
         for number in range(2):

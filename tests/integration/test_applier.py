@@ -136,7 +136,7 @@ async def test_overload_is_waited_out(client, faulty, faults, nodes):
     assert rule.hits == 2
 
 
-async def test_lost_answers_are_confirmed_and_nothing_is_written_twice(client, faulty, faults, nodes):
+async def test_lost_responses_are_confirmed_and_nothing_is_written_twice(client, faulty, faults, nodes):
     rule = faults.add(Drop(after_sending=True), method="PATCH", path="/nodes/applier")
     before = await read(client, nodes)
     steps = [label(node, resource_version=node["metadata"]["resourceVersion"]) for node in before]
@@ -154,7 +154,7 @@ async def test_requests_that_never_arrive_are_sent_again(client, faulty, faults,
     assert outcome.is_complete
 
 
-async def test_a_lost_create_and_a_lost_delete_happen_once(faulty, faults, space):
+async def test_a_create_and_a_delete_with_lost_responses_happen_once(faulty, faults, space):
     faults.add(Drop(after_sending=True), method="POST", path="/configmaps", times=1)
     faults.add(Drop(after_sending=True), method="DELETE", path="/configmaps", times=1)
     create = action("a", Verb.CREATE, config_ref("a", space)), Write(body={"data": {"x": "1"}})
@@ -162,7 +162,7 @@ async def test_a_lost_create_and_a_lost_delete_happen_once(faulty, faults, space
     assert (await apply(faulty, create, delete)).is_complete
 
 
-async def test_no_taint_of_a_writer_beside_us_is_lost(client, faulty, faults, nodes):
+async def test_no_taint_of_a_concurrent_writer_is_lost(client, faulty, faults, nodes):
     faults.add(Drop(after_sending=True), method="PATCH", path="/nodes/applier", chance=0.2)
     names = [node["metadata"]["name"] for node in nodes]
     stopped = asyncio.Event()

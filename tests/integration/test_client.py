@@ -137,7 +137,7 @@ async def test_a_watch_goes_on_where_a_list_ended(client, space):
     assert [(event.type, event.object["metadata"]["name"]) for event in seen] == [("MODIFIED", "a"), ("DELETED", "a")]
 
 
-async def test_a_watch_may_begin_with_what_is_there(client, space):
+async def test_a_watch_may_begin_with_the_existing_objects(client, space):
     await client.create(CONFIG_MAPS, config_map("a", space))
     names = []
     async with client.watch(CONFIG_MAPS, space, initial_events=True) as events:
@@ -171,7 +171,7 @@ async def test_discovery_finds_resources_by_any_of_their_names(client):
     assert catalog.by_kind("policy/v1", "PodDisruptionBudget").resource.plural == "poddisruptionbudgets"
 
 
-async def test_a_user_may_do_only_what_its_role_says(api, space):
+async def test_a_user_has_only_the_rights_of_its_role(api, space):
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]}]
     kubeconfig = api.user(f"reader-{space}", rules=rules)
     async with connected(kubeconfig) as reader:
@@ -180,7 +180,7 @@ async def test_a_user_may_do_only_what_its_role_says(api, space):
             await reader.create(CONFIG_MAPS, config_map("a", space))
 
 
-async def test_what_is_refused_in_a_namespace_that_is_being_deleted_is_no_missing_right(api, client, space):
+async def test_a_refusal_in_a_terminating_namespace_is_no_missing_right(api, client, space):
     await client.create(CONFIG_MAPS, {"metadata": {"name": "kept", "namespace": space, "finalizers": ["test.dev/x"]}})
     await client.delete(NAMESPACES, space)
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]

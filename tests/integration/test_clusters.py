@@ -178,7 +178,7 @@ async def test_a_cluster_counts_as_disconnected_until_it_is_known_which_one_it_i
         assert (True, False) not in seen_states
 
 
-async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(env, clock):
+async def test_no_action_planned_for_the_old_cluster_is_sent_to_the_new_one(env, clock):
     oak, elm = await env.forest.add("oak", "elm")
     await oak.client.create(NODES, node("n1"))
     await elm.client.create(NODES, node("n1", **{SEEN: "yes"}))
@@ -195,7 +195,7 @@ async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(e
         assert (await seen(elm))["n2"] == "yes"
 
 
-async def test_credentials_that_are_rejected_say_so_until_better_ones_come(env):
+async def test_rejected_credentials_are_reported_until_valid_ones_arrive(env):
     await env.forest.add("oak")
     async with env.operating():
         await env.name("leaf-1", "oak wrong")
@@ -227,7 +227,7 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused_and_costs_the_ot
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(env):
+async def test_an_invalid_kubeconfig_ends_the_connection_of_the_valid_one(env):
     [oak] = await env.forest.add("oak")
     async with env.operating():
         await env.name("leaf-1", "oak first")
@@ -418,7 +418,7 @@ async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_
         assert await seen(oak) == {"n1": "yes"}
 
 
-async def test_a_write_whose_answer_was_lost_is_confirmed_where_it_was_sent(env, clock):
+async def test_a_write_with_a_lost_response_is_confirmed_on_its_own_cluster(env, clock):
     [oak] = await env.forest.add("oak")
     async with env.operating():
         await env.name("leaf-1", "oak first")

@@ -143,7 +143,7 @@ async def test_new_credentials_are_taken_up_without_a_restart(api, leaf, env):
         await env.is_seen("n1")
 
 
-async def test_a_leaf_that_does_not_say_who_it_is_can_be_worked_with(api, leaf, env):
+async def test_a_leaf_without_a_readable_uid_can_be_used(api, leaf, env):
     kubeconfig = leaf.user(env.name("nodes-only"), rules=[WRITE])
     await env.add_node("n1")
     await env.add_leaf("oak", kubeconfig)

@@ -76,7 +76,7 @@ def test_a_leaf_node_is_a_node_of_its_own_name(tree):
     tree.wait_for_ready(n1, "True")
 
 
-def test_what_only_the_root_may_say_of_its_nodes_does_not_cross_from_a_leaf(tree):
+def test_keys_owned_by_the_root_are_not_mirrored_from_a_leaf(tree):
     forged = ("node-restriction.kubernetes.io/tenant", "node-role.kubernetes.io/control-plane", TEMPLATE_LABEL)
     good = {"type": "InternalIP", "address": "10.9.9.8"}
     addresses = [
@@ -199,7 +199,7 @@ def test_two_clusters_do_not_share_a_node(tree):
     tree.wait_for_mirrors(west, n1)
 
 
-def test_of_two_clusters_of_one_leaf_the_second_waits_for_the_first(tree):
+def test_the_second_of_two_clusters_of_one_leaf_waits_for_the_first(tree):
     tree.leaf.node("n1", cpu="2")
     east = tree.cluster("east")
     tree.wait_for_allocatable(f"kosmos-{east}", cpu="2")
@@ -216,7 +216,7 @@ def test_of_two_clusters_of_one_leaf_the_second_waits_for_the_first(tree):
     tree.wait_for_condition(west, "Ready", "True")
 
 
-def test_of_two_clusters_that_start_at_once_one_mirrors_the_leaf(tree):
+def test_one_of_two_clusters_created_at_once_mirrors_the_leaf(tree):
     tree.leaf.node("n1", cpu="2")
     both = [tree.cluster("east"), tree.cluster("west")]
 
@@ -269,7 +269,7 @@ def test_a_node_deleted_by_hand_comes_back_and_owns_its_lease(tree):
     tree.wait_for_ready(name, "True")
 
 
-def test_a_leaf_node_that_goes_takes_its_mirror_with_it(tree):
+def test_a_deleted_leaf_node_removes_its_mirror(tree):
     n1, n2 = tree.leaf.node("n1"), tree.leaf.node("n2")
     east = tree.cluster("east", node_model(n1), node_model(n2))
     tree.wait_for_mirrors(east, n1, n2)

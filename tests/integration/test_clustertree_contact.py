@@ -89,7 +89,7 @@ def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(tree, wire, east, tr
     tree.wait_for_allocatable(node, cpu="3")
 
 
-def test_leaves_whose_probe_fails_are_unreachable_though_their_watches_go_on(tree, leaf_servers, tree_operator):
+def test_leaves_whose_probe_fails_are_unreachable_even_if_their_watches_work(tree, leaf_servers, tree_operator):
     """Runs all faults concurrently, since each takes several rounds."""
     nodes = {word: tree.leaf.node(word) for word in PROBES}
     with ExitStack() as stack:

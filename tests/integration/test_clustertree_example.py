@@ -53,7 +53,7 @@ def rows(kubectl):
 
 
 @pytest.mark.timeout(240)
-def test_it_does_what_its_readme_says(applied, api, leaves, kubectl):
+def test_the_example_works_as_its_readme_describes(applied, api, leaves, kubectl):
     shown = [["east", "1", "3", "True", "True", "True"], ["west", "2", "3", "True", "True", "True"]]
     until(lambda: rows(kubectl) == shown, "as the README shows them", PATIENCE)
 

@@ -65,7 +65,7 @@ def test_a_withdrawn_right_to_pods_is_reported_and_the_rest_goes_on(tree, wire, 
     tree.wait_for_condition(east, "Ready", "True")
 
 
-def test_a_leaf_whose_nodes_are_all_gone_at_once_keeps_its_mirrors_until_somebody_agrees(tree, wire, operator):
+def test_a_leaf_that_loses_all_nodes_at_once_keeps_its_mirrors_until_approval(tree, wire, operator):
     operator(with_fast_lease_loop(), limit=Limit(nodes=2, percent=50))
     words = [f"n{number}" for number in range(4)]
     nodes = [tree.leaf.node(word) for word in words]

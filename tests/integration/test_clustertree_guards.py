@@ -123,7 +123,7 @@ def statuses(running):
     return running.write_counts().get(f"patch {names.PLURAL}.{names.GROUP}", 0)
 
 
-def test_more_nodes_than_the_brake_lets_go_wait_for_an_approval(tree, operator):
+def test_removing_more_nodes_than_the_brake_allows_waits_for_approval(tree, operator):
     nodes = [tree.leaf.node(f"n{number}") for number in range(4)]
     running = operator(with_fast_lease_loop(), limit=Limit(nodes=2, percent=50))
     east = tree.cluster("east", *(node_model(node) for node in nodes))
@@ -144,7 +144,7 @@ def test_more_nodes_than_the_brake_lets_go_wait_for_an_approval(tree, operator):
     tree.wait_for_mirrors(east)
 
 
-def test_an_approval_for_a_leaf_node_that_is_gone_is_not_for_one_that_goes_later(tree, operator):
+def test_an_approval_for_a_removed_leaf_node_does_not_cover_later_ones(tree, operator):
     n1, n2 = tree.leaf.node("n1"), tree.leaf.node("n2")
     running = operator(with_fast_lease_loop(), limit=Limit(nodes=0, percent=0))
     east = tree.cluster("east", node_model(n1), node_model(n2))

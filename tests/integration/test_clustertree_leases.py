@@ -147,7 +147,7 @@ async def test_the_clock_of_a_leaf_is_known(env, leaf):
         assert health.skew_seconds != 0.0
 
 
-async def test_leaves_that_do_not_answer_well_are_given_up_and_come_back(env, leaf):
+async def test_leaves_with_failing_probes_lose_their_leases_and_recover(env, leaf):
     """Runs all faults concurrently, since each takes several rounds."""
     with ExitStack() as stack:
         wires = {word: stack.enter_context(wired(leaf)) for word in FAULTS}
@@ -250,7 +250,7 @@ async def test_a_recreated_node_gets_its_lease_back(env, leaf):
         await env.is_renewed("n1")
 
 
-async def test_a_lease_that_may_not_be_written_concerns_itself_alone(env, api, leaf):
+async def test_a_forbidden_lease_affects_no_other_lease(env, api, leaf):
     first, second = await env.add_node("n1"), await env.add_node("n2")
     one = {**ALL_LEASES, "verbs": ["patch"], "resourceNames": [first.name]}
     narrow = api.user(env.name("narrow"), rules=[ALL_LEASES, one])

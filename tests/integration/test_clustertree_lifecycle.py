@@ -165,7 +165,7 @@ def test_a_missing_right_in_the_leaf_is_reported(tree):
     assert tree.mirrors(east) == []
 
 
-def test_of_a_paused_cluster_only_leases_and_readiness_follow_the_leaf(tree):
+def test_on_a_paused_cluster_only_leases_and_readiness_follow_the_leaf(tree):
     n1 = tree.leaf.node("n1", cpu="2")
     east = tree.cluster("east", node_model(n1))
     tree.wait_for_allocatable(n1, cpu="2")

@@ -18,7 +18,7 @@ def words_for(tree, replica, others, count):
     return list(itertools.islice(theirs, count))
 
 
-def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(tree, operator):
+def test_leaves_are_sharded_and_taken_over_when_a_replica_dies(tree, operator):
     """Each leaf is mirrored in part by two Clusters, one of each replica."""
     first, second = (
         operator(with_fast_lease_loop(), identity="first"),

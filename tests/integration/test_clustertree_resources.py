@@ -16,7 +16,7 @@ def container(cpu, name="main", **more):
     return {"name": name, "image": "none", "resources": {"requests": {"cpu": cpu}}, **more}
 
 
-def test_pods_of_the_leaf_take_room_until_they_are_finished_or_gone(tree):
+def test_pods_of_the_leaf_use_resources_until_they_finish_or_are_deleted(tree):
     n1 = tree.leaf.node("n1", cpu="4", memory="8Gi", pods="10")
     name = f"kosmos-{tree.cluster('east')}"
     tree.wait_for_allocatable(name, cpu="4", memory="8Gi", pods="10")
@@ -58,7 +58,7 @@ def test_pods_from_the_root_are_counted_by_the_root_alone(tree):
     )
 
 
-def test_what_is_taken_is_never_more_than_there_is(tree):
+def test_used_resources_never_exceed_the_capacity(tree):
     n1 = tree.leaf.node("n1", cpu="1", pods="1")
     tree.leaf.pod("a", n1, cpu="900m")
     tree.leaf.pod("b", n1, cpu="900m")
@@ -120,7 +120,7 @@ def test_the_largest_free_block_is_on_the_node_while_the_option_is_set(tree):
     tree.wait_until(lambda: largest() == {}, "it is not told any more")
 
 
-def test_a_party_loses_only_what_the_pods_on_its_own_nodes_take(tree):
+def test_a_group_loses_only_resources_of_pods_on_its_own_nodes(tree):
     gpu = tree.leaf.node("gpu", cpu="8", labels={"pool": "gpu"})
     other = tree.leaf.node("other", cpu="8")
     tree.cluster("east", selector_model("gpu"), node_model(other))
@@ -131,7 +131,7 @@ def test_a_party_loses_only_what_the_pods_on_its_own_nodes_take(tree):
     tree.wait_for_allocatable(other, cpu="5")
 
 
-def test_what_changes_nothing_is_not_written(tree, tree_operator):
+def test_irrelevant_changes_are_not_written(tree, tree_operator):
     n1 = tree.leaf.node("n1", cpu="4")
     east = tree.cluster("east")
     name = f"kosmos-{east}"

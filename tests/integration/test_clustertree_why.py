@@ -55,7 +55,7 @@ def test_an_unacknowledged_pod_is_reported(tree, tree_operator, nodeyard):
     tree.wait_until(lambda: not tree.get_cluster(east)["status"].get("unacknowledgedPods"), "nobody waits any more")
 
 
-def test_why_names_the_leaf_nodes_and_what_each_brings(tree, tree_operator, nodeyard):
+def test_why_names_the_leaf_nodes_and_their_contributions(tree, tree_operator, nodeyard):
     gpu = tree.leaf.node("gpu", cpu="8", labels={"pool": "gpu"})
     closed = tree.leaf.node("closed", cpu="8", labels={"pool": "gpu"}, unschedulable=True)
     other = tree.leaf.node("other")

@@ -131,7 +131,7 @@ async def test_why_answers_in_one_sentence_with_what_was_rejected(page, spares_e
     assert answer["wouldChange"]
 
 
-async def test_why_of_what_is_not_there_says_so(page):
+async def test_why_of_a_missing_object_reports_it(page):
     for asked in (
         {"kind": "Node", "name": "nobody"},
         {"kind": "Nonsense", "name": "x"},
@@ -153,7 +153,7 @@ async def test_search_finds_exact_names_first_and_objects_that_are_not_watched(p
     assert await page.get("search", q="nothing-has-this-name") == []
 
 
-async def test_what_if_marks_what_the_change_causes(page, spares_env):
+async def test_what_if_marks_the_consequences_of_a_change(page, spares_env):
     spares_env.spare("tried")
     manifest = f"""
 apiVersion: {names.API_VERSION}
@@ -388,7 +388,7 @@ async def test_a_viewer_sees_no_more_than_their_token_may_list(beside, api, spar
     assert (await beside.request("GET", f"/api/v1/why?kind=NodeTemplate&name={spare}"))[0] == 403
 
 
-async def test_a_viewer_who_may_not_patch_is_told_what_to_ask_for(beside, api, spares_env):
+async def test_a_viewer_without_patch_rights_gets_the_approve_command(beside, api, spares_env):
     reads = rule("", ["pods"], "list", "get")
     token = await token_of(api, f"{spares_env.name}-reader", NODES, READS_SPARES, reads)
     viewer = await beside.post("login", {"token": token})

@@ -106,7 +106,7 @@ def wire(leaf_servers):
         yield proxy
 
 
-async def test_a_leaf_goes_silent_and_comes_back(api, tree, tree_operator, wire):
+async def test_a_leaf_becomes_unreachable_and_recovers(api, tree, tree_operator, wire):
     tree.leaf.node("n1", cpu="4", name=tree.unique_name("n1"))
     async with local_page(api.kubeconfig, CLUSTERTREE) as page:
         east = tree.cluster("east", kubeconfig=wire.kubeconfig)

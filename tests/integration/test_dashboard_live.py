@@ -88,7 +88,7 @@ async def test_plans_follow_the_cluster(world, clock):
         assert [each.name for each in plan.groups[0].samples] == ["n1", "n2", "n3", "n4"]
 
 
-async def test_a_plan_for_which_nothing_is_left_goes(world, clock):
+async def test_a_completed_plan_disappears(world, clock):
     async with alone(world, clock) as live:
         assert plans(live)
         async with world.manager(limit=parse_limit("99")):
@@ -137,7 +137,7 @@ async def test_keys_that_this_process_leads_are_not_planned_twice(world, clock):
         assert executor.calls == folds
 
 
-async def test_what_a_pass_has_written_is_not_shown_as_still_to_do(world, clock):
+async def test_writes_of_a_pass_are_not_shown_as_pending(world, clock):
     async with world.manager(limit=parse_limit("99")) as manager, following(beside(manager, clock)) as live:
         await clock.advance(10)
         assert set((await world.teams()).values()) == {"blue"}

@@ -207,7 +207,7 @@ async def test_a_dry_planner_sees_declared_kinds(api, show):
     assert show.badge("a") is None
 
 
-async def test_what_files_declare_and_hold_is_planned_as_if_it_were_there(api, show):
+async def test_declared_kinds_and_objects_in_files_are_planned_as_if_applied(api, show):
     """The kind is watched only because of the first object, and the second is laid over what that watch tells."""
     show.define()
     show.add("there")

@@ -124,7 +124,7 @@ def test_redis_is_a_redisfailover():
 
 @CHARTS
 @pytest.mark.parametrize("values", [{}, PLATFORM, {"_scheduling": None}, {"_scheduling": {}}])
-def test_without_a_class_nothing_is_said_about_nodes(chart, values):
+def test_without_a_class_charts_render_no_placement(chart, values):
     text = render(chart, values)
 
     assert "node" not in text.lower()
@@ -198,7 +198,7 @@ def kustomized(folder, text):
 
 
 @CHARTS
-def test_what_is_rendered_goes_through_kustomize(chart, tmp_path):
+def test_rendered_charts_pass_through_kustomize(chart, tmp_path):
     text = render(chart, {"nodeSelector": {"disk": "ssd"}, "_scheduling": DC1 | EITHER})
 
     done = kustomized(tmp_path / "through", text)

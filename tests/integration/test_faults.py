@@ -75,7 +75,7 @@ def test_latency_delays_and_delivers(through, faults):
     assert through.get(PATH).status == 200
 
 
-def test_a_half_open_watch_says_nothing_until_it_is_cut(api, through, direct, faults, configmap):
+def test_a_half_open_watch_delivers_nothing_until_it_is_cut(api, through, direct, faults, configmap):
     faults.add(HalfOpen(), path="watch")
     trust = ssl.create_default_context(cadata=faults.authority.pem.decode())
     connection = http.client.HTTPSConnection(faults.url.split("//")[1], context=trust, timeout=30)

@@ -113,7 +113,7 @@ def versions(objects):
     return {obj["metadata"]["name"]: obj["metadata"]["resourceVersion"] for obj in objects}
 
 
-async def test_what_is_there_and_what_changes_is_in_the_cache(api, space):
+async def test_existing_and_changed_objects_are_in_the_cache(api, space):
     await space.make("a", x="1")
     await space.make("b", x="1")
     async with following(api.kubeconfig, space) as follower:

@@ -60,7 +60,7 @@ async def test_a_group_that_another_server_serves_gets_no_definition_and_the_ser
         await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
 
 
-async def test_what_a_definition_of_ours_makes_the_server_register_is_not_taken_for_another(clean, client):
+async def test_a_registration_caused_by_our_crd_is_not_mistaken_for_a_foreign_one(clean, client):
     """A real server makes an APIService, without a Service, of each group that definitions have."""
     first = await install(client, [CAPABILITY], SystemClock())
 

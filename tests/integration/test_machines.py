@@ -50,7 +50,7 @@ def deleting_message(machine):
     return next((one["message"] for one in conditions if one["type"] == "Deleting"), "")
 
 
-def test_a_node_is_what_its_own_kubeadm_config_says(machines, clusters):
+def test_a_node_has_the_settings_of_its_kubeadm_config(machines, clusters):
     pool = clusters.pool(CLUSTER, "made", 1, node_labels={"a": "b", "lattice.dev/pool": "made"}, taints=[GPU])
     (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     (machine,) = machines.machines(CLUSTER, pool)
@@ -62,7 +62,7 @@ def test_a_node_is_what_its_own_kubeadm_config_says(machines, clusters):
     assert machines.errors == []
 
 
-def test_what_machines_are_made_of_says_where_it_comes_from(machines, clusters):
+def test_parts_of_machines_name_their_source(machines, clusters):
     pool = clusters.pool(CLUSTER, "origin", 1)
     machines.wait_for_nodes(CLUSTER, pool, 1)
     (machine,) = machines.machines(CLUSTER, pool)
@@ -193,7 +193,7 @@ def test_a_budget_holds_a_deletion_up_until_it_is_released(machines, clusters, e
     assert machines.pods("budgeted") == []
 
 
-def test_a_drain_that_takes_too_long_is_given_up(machines, clusters):
+def test_a_drain_that_takes_too_long_times_out(machines, clusters):
     pool = clusters.pool(CLUSTER, "timed", 1, deletion={"nodeDrainTimeoutSeconds": 1})
     (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     machines.add_pods(node, 1, app="timed")
@@ -224,7 +224,7 @@ def test_a_machine_annotated_so_is_not_drained(machines, clusters, eventually):
     assert len(machines.pods("forced")) == 1
 
 
-def test_nothing_happens_while_the_cluster_is_paused(machines, clusters, other, eventually):
+def test_a_paused_cluster_is_not_reconciled(machines, clusters, other, eventually):
     pool = clusters.pool(other, "p", 1)
     (node,) = machines.wait_for_nodes(other, pool, 1)
     clusters.pause(other, is_on=True)
@@ -276,7 +276,7 @@ def test_the_webhook_keeps_the_number_between_the_autoscalers_bounds(machines, c
     assert answer["spec"]["replicas"] == 3
 
 
-def test_the_end_of_a_cluster_drains_nothing_and_leaves_no_machine(machines, clusters, other):
+def test_deleting_a_cluster_drains_nothing_and_leaves_no_machine(machines, clusters, other):
     (node,) = machines.wait_for_nodes(other, clusters.pool(other, "last", 1, version="v1.36.0"), 1)
     machines.add_pods(node, 1, app="last")
     machines.add_budget("last", min_available=1)

@@ -35,7 +35,7 @@ async def page(port, path):
         return response.status, await response.text()
 
 
-async def test_it_installs_what_is_missing_and_does_what_rules_say(api, fleet):
+async def test_it_installs_missing_crds_and_applies_templates(api, fleet):
     async with operator(api.kubeconfig):
         assert await fleet.client.get(CUSTOM_RESOURCE_DEFINITIONS, "labelrules.labels.test")
         await fleet.add_rule("a", "blue")

@@ -185,7 +185,7 @@ def test_without_webhooks_there_is_no_right_to_register_any(default):
     assert {name for _kind, _namespace, name in gone} == owners != set()
 
 
-def test_owner_kinds_may_be_read_and_join_what_affinity_gathers(everything):
+def test_owner_kinds_are_readable_and_aggregate_to_the_role_of_affinity(everything):
     role = one(everything, "ClusterRole", "nodeyard-affinity-owner-kinds")
 
     assert role["metadata"]["labels"][rbac.aggregation_label(AFFINITY)] == "true"
@@ -227,7 +227,7 @@ def test_policies_spare_the_account_that_the_operator_has(everything):
     assert conditions["not-the-operator"] == f"request.userInfo.username != '{rbac.username(ACCOUNT)}'"
 
 
-def test_those_who_may_label_releases_are_named_beside_the_operator(default):
+def test_accounts_that_may_label_releases_are_named_in_addition_to_the_operator(default):
     affinity = {"releaseEditors": ["system:serviceaccount:cozy-system:cozystack-api", "jane"]}
     objects = installed(capabilities=["affinity"], policies=["affinity"], affinity=affinity)
 
@@ -273,7 +273,7 @@ def test_its_ports_are_those_that_services_and_probes_ask_for(default, operated)
         assert port["targetPort"] == name
 
 
-def test_what_may_be_chosen_arrives(operated, tmp_path):
+def test_values_reach_the_manifests(operated, tmp_path):
     operation = operated(installed(**{**EVERYTHING, "maxDisruption": "3,1%"}))
 
     assert (operation.settings.observe, operation.settings.take_over) == (True, True)
@@ -338,7 +338,7 @@ def test_split_policies_know_the_account_of_their_capability(split):
             assert one(split, policy["kind"], policy["metadata"]["name"]) == policy
 
 
-def test_split_release_editors_stand_beside_the_account_of_affinity():
+def test_separate_release_editors_are_named_in_addition_to_the_account_of_affinity():
     objects = installed(split=True, policies=["affinity"], affinity={"releaseEditors": ["jane"]})
 
     (condition,) = one(objects, "ValidatingAdmissionPolicy", webhook.LABELS)["spec"]["matchConditions"]
@@ -413,7 +413,7 @@ MONITORING = {
 }
 
 
-def test_prometheus_is_told_where_metrics_are_and_what_to_alert_on():
+def test_prometheus_gets_a_service_monitor_and_alert_rules():
     objects = installed(metrics=MONITORING)
 
     monitor, rule = one(objects, "ServiceMonitor"), one(objects, "PrometheusRule")
@@ -427,7 +427,7 @@ def test_prometheus_is_told_where_metrics_are_and_what_to_alert_on():
 
 
 @pytest.mark.parametrize("metrics", [{}, {**MONITORING, "enabled": False}], ids=["by default", "without metrics"])
-def test_nothing_of_the_prometheus_operator_is_needed(metrics):
+def test_the_prometheus_operator_is_not_required(metrics):
     assert not {"ServiceMonitor", "PrometheusRule", "ConfigMap"} & {each["kind"] for each in installed(metrics=metrics)}
 
 
@@ -557,7 +557,7 @@ def test_the_page_with_a_certificate_has_a_service_and_tls(everything, operated,
     assert rule["from"] == [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
 
 
-def test_the_page_may_list_nodes_and_leases_and_nothing_else(everything):
+def test_the_dashboard_may_list_only_nodes_and_leases(everything):
     role = one(everything, "ClusterRole", "nodeyard-dashboard")
     assert role["rules"] == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
     role = one(everything, "Role", "nodeyard-dashboard")

@@ -250,7 +250,7 @@ def test_owners_of_other_kinds_may_be_read_once_they_are_named(cluster, release,
     assert cluster.may("get", "cozystack.io", "affinityclasses")
 
 
-def test_who_may_only_view_reads_no_credentials_of_leaves(cluster, release, eventually):
+def test_viewers_read_no_credentials_of_leaves(cluster, release, eventually):
     group = "rbac.authorization.k8s.io"
     binding = {
         "apiVersion": f"{group}/v1",
@@ -269,7 +269,7 @@ def test_who_may_only_view_reads_no_credentials_of_leaves(cluster, release, even
     assert not cluster.may("get", "", "secrets", user=ONLOOKER)
 
 
-def test_a_capability_that_is_taken_out_loses_the_role_that_owns_its_webhooks(cluster, release):
+def test_a_disabled_capability_loses_the_role_that_owns_its_webhooks(cluster, release):
     release(capabilities=["spares", "affinity"])
     assert cluster.http.get(f"{ROLES}/nodeyard-affinity").status == 200
 

@@ -202,7 +202,7 @@ def test_without_a_cluster_files_are_planned_alone(tmp_path):
     assert "planning for the files alone" in done.stderr
 
 
-def test_what_is_piped_in_is_planned_as_a_file_is(tmp_path):
+def test_standard_input_is_planned_like_a_file(tmp_path):
     piped = yaml.safe_dump_all([template("web"), spare("n1", "web")])
     done = nodeyard("plan", "-f", "-", piped=piped, HOME=str(tmp_path), KUBECONFIG=str(tmp_path / "none"))
     assert done.returncode == 2, done.stderr
@@ -219,7 +219,7 @@ def test_a_kubeconfig_that_cannot_be_used_is_not_taken_for_none(tmp_path):
     assert done.stdout == ""
 
 
-def test_what_names_no_namespace_is_in_that_of_the_context_as_for_kubectl(prepared, tmp_path):
+def test_objects_without_namespace_are_in_that_of_the_context_as_in_kubectl(prepared, tmp_path):
     file, there = tmp_path / "settings.yaml", in_namespace(prepared.kubeconfig, "team", tmp_path / "kc")
     file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}))
     refused = nodeyard("plan", "--kubeconfig", there, "-f", file)
@@ -300,7 +300,7 @@ def test_plan_answers_programs_in_the_published_form(looked_at):
         ("pool/prod/gpu", "pool/prod/gpu: MachineDeployment capi-prod/prod-pool-gpu does not exist"),
     ],
 )
-def test_why_says_what_it_does_not_know(looked_at, subject, complaint):
+def test_why_reports_unknown_objects(looked_at, subject, complaint):
     done = nodeyard("why", subject, "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 1
     assert complaint in done.stderr

@@ -123,7 +123,7 @@ def time_per_node(server, operator, nodes):
 
 
 @pytest.mark.timeout(900)
-def test_what_a_role_loses_takes_the_loop_no_longer_for_each_node_the_more_nodes_it_has(server, measured):
+def test_the_cost_of_a_bulk_removal_per_node_does_not_grow_with_the_nodes_of_a_role(server, measured):
     third_party_crds.install(server.rest, list(PROFILES.definitions()))
     operator = measured(PROFILES)
     before, many, after = (time_per_node(server, operator, nodes) for nodes in (FEW_NODES, MANY_NODES, FEW_NODES))

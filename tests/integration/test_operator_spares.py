@@ -77,7 +77,7 @@ async def owned(client, template):
     return page.items
 
 
-async def test_spares_become_what_templates_say_with_one_write_each(server, client, clock):
+async def test_spares_are_configured_with_one_write_each(server, client, clock):
     await add_spares(client, 4, "a")
     await add_spares(client, 4, "b")
     await add_template(client, "web", 6)
@@ -103,7 +103,7 @@ async def test_a_new_spare_is_claimed_at_once(server, client, clock):
         assert len(await owned(client, "web")) == 1
 
 
-async def test_status_says_what_is_there_and_a_second_pass_writes_nothing(server, client, clock):
+async def test_status_counts_the_nodes_and_a_second_pass_writes_nothing(server, client, clock):
     await add_spares(client, 3)
     await add_template(client, "web", 2)
     async with operator(server, clock) as tap:

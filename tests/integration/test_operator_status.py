@@ -119,7 +119,7 @@ def test_an_approval_is_revoked_before_anything_runs(api, spares_env, operator, 
     assert len(spares_env.owned(web)) == 3
 
 
-def test_an_operator_that_only_observes_says_so_and_one_that_is_gone_is_not_taken_for_one(api, spares_env, operator):
+def test_status_reports_an_observe_only_operator_and_ignores_a_stopped_one(api, spares_env, operator):
     running = operator("spares", observe=True)
     spares_env.spares(1)
     spares_env.template("web", 1)

@@ -24,7 +24,7 @@ def is_as_told(cluster):
     return {id: each["ready"] for id, each in pools.items()} == {id: each["replicas"] for id, each in wanted.items()}
 
 
-def test_two_pools_come_up_with_their_labels_and_taints_and_scale_apart(own_pools_env, operator):
+def test_two_pools_get_their_labels_and_taints_and_scale_independently(own_pools_env, operator):
     running, history = operator("pools"), History(own_pools_env, CLUSTERS)
     gpu = pool(1, labels={"workload-type": "gpu"}, taints=["nvidia.com/gpu:NoSchedule"])
     name = own_pools_env.cluster(own_pools_env.name(), workerPools={"general": pool(2), "gpu": gpu})

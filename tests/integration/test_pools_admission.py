@@ -83,7 +83,7 @@ def test_a_good_cluster_passes(http, body):
     }
 
 
-def test_what_is_left_out_is_filled_in(http):
+def test_omitted_fields_are_defaulted(http):
     spec = http.post(CLUSTERS, cluster_body(), query=DRY).json["spec"]
 
     assert (spec["poolDeletionPolicy"], spec["poolDrainTimeout"]) == ("Drain", 300)

@@ -61,7 +61,7 @@ def test_a_version_goes_up_by_at_most_one_minor_version(stored, before, after):
         ("1.32.0", "2.0.0", "version must go up one minor version at a time: 1.32.0 cannot become 2.0.0 at once"),
     ],
 )
-def test_a_version_goes_neither_down_nor_further(stored, before, after, message):
+def test_a_version_is_neither_lowered_nor_raised_by_more_than_one_minor(stored, before, after, message):
     answer = stored(cluster_body("pa-versions", version=before))(to_version(after))
 
     refused(answer, "spec.provider.kubernetes.version", message)

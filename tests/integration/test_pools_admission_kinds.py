@@ -116,7 +116,7 @@ def test_a_good_service_passes(http, body):
     assert answer.json["spec"] == body["spec"]
 
 
-def test_what_lattice_says_of_a_service_besides_is_kept(http):
+def test_further_lattice_fields_of_a_service_are_kept(http):
     body = service_body("whole")
     body["spec"]["containers"] = {"main": {"image": "nginx"}}
 

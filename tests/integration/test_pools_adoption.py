@@ -62,7 +62,7 @@ def test_legacy_workers_are_the_pool_default_with_their_machines(pools_env, lega
     assert (told["machineDeployment"], told["desired"], told["ready"]) == (names.legacy_deployment(name), 2, 2)
 
 
-def test_naming_the_pool_that_workers_stood_for_changes_nothing(pools_env, legacy):
+def test_naming_the_pool_of_existing_workers_changes_nothing(pools_env, legacy):
     name, machines = legacy
     generation = _workers(pools_env, name)["metadata"]["generation"]
 
@@ -74,7 +74,7 @@ def test_naming_the_pool_that_workers_stood_for_changes_nothing(pools_env, legac
     assert _machines(pools_env, name) == machines
 
 
-def test_a_pool_beside_legacy_workers_leaves_them_unchanged_and_both_scale(pools_env, legacy):
+def test_a_pool_next_to_legacy_workers_leaves_them_unchanged_and_both_scale(pools_env, legacy):
     name, machines = legacy
     pools_env.change(name, **MERGED)
 
@@ -86,7 +86,7 @@ def test_a_pool_beside_legacy_workers_leaves_them_unchanged_and_both_scale(pools
     assert pools_env.deployment(name, "default") is None
 
 
-def test_a_deployment_of_somebody_else_is_never_touched(pools_env, legacy):
+def test_a_foreign_deployment_is_never_changed(pools_env, legacy):
     name, _ = legacy
     pools_env.wait_until_ready(name)
     other = pools_env.machines.deployment(name, f"{name}-theirs")
@@ -98,7 +98,7 @@ def test_a_deployment_of_somebody_else_is_never_touched(pools_env, legacy):
     assert "theirs" not in pools_env.status(name)["workerPools"]
 
 
-def test_nothing_is_written_while_the_cluster_is_paused_and_all_is_made_up_for_after(pools_env, legacy):
+def test_a_paused_cluster_is_not_written_and_everything_is_applied_afterwards(pools_env, legacy):
     name, _ = legacy
     pools_env.change(name, **MERGED)
     pools_env.change_pools(name, extra=pool(1))
@@ -125,7 +125,7 @@ def test_nothing_is_written_while_the_cluster_is_paused_and_all_is_made_up_for_a
     pools_env.machines.wait_until_removed(name, names.legacy_deployment(name))
 
 
-def test_legacy_workers_beside_a_spec_without_their_pool_stay_and_are_reported(pools_env):
+def test_legacy_workers_without_a_pool_in_the_spec_stay_and_are_reported(pools_env):
     name, clusters = pools_env.name("old"), Clusters(pools_env.machines)
     clusters.cluster(name)
     workers = names.legacy_deployment(name)

@@ -183,7 +183,7 @@ def test_a_service_is_matched_to_the_pools_that_fit_it(pools_env, prod):
     assert refused["rotated"] == "LabelMissing"
 
 
-def test_plan_says_how_many_nodes_a_change_replaces_and_why_and_changes_nothing(pools_env, prod, tmp_path):
+def test_plan_shows_how_many_nodes_a_change_replaces_and_why_without_writing(pools_env, prod, tmp_path):
     pools_env.wait_until_ready(prod)
     contents = pools_env.written_objects(prod)
     file = tmp_path / "changed.yaml"

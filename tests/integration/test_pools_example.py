@@ -75,7 +75,7 @@ def phases(api):
 
 
 @pytest.mark.timeout(240)
-def test_it_does_what_its_readme_says(api, applied, kubectl, rows, why, is_ready, phases, eventually):
+def test_the_example_works_as_its_readme_describes(api, applied, kubectl, rows, why, is_ready, phases, eventually):
     ready = [
         ["example", "Ready", "v1.32.0", "3", "6", "6", "True"],
         ["example-legacy", "Ready", "v1.32.0", "1", "5", "5", "True"],

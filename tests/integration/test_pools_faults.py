@@ -75,7 +75,7 @@ def infrastructure(own_pools_env, name):
     return own_pools_env.deployment(name, "five")["spec"]["template"]["spec"]["infrastructureRef"]["name"]
 
 
-def test_an_operator_that_starts_on_what_is_done_and_looks_again_writes_nothing(own_pools_env, five, operator):
+def test_a_restarted_operator_and_a_resync_write_nothing_when_converged(own_pools_env, five, operator):
     name, _ = five
     running = operator("pools", resync=0.5).wait_until_leading()
     looked_again(own_pools_env, running)
@@ -136,7 +136,7 @@ def test_reads_that_fail_and_watches_that_break_scale_nothing(own_pools_env, fiv
     assert_five(five)
 
 
-def test_answers_that_are_lost_while_a_pool_is_made_leave_it_with_its_number(own_pools_env, five, operator, faults):
+def test_lost_responses_while_a_pool_is_created_keep_its_replicas(own_pools_env, five, operator, faults):
     name, history = five
     operator("pools", through=faults.kubeconfig).wait_until_leading()
     deployment = names.deployment(name, "made")
@@ -152,7 +152,7 @@ def test_answers_that_are_lost_while_a_pool_is_made_leave_it_with_its_number(own
     assert set(numbers) == {0, 2}
 
 
-def test_killed_between_a_template_and_its_deployment_leaves_nothing_behind(own_pools_env, five, operator, faults):
+def test_a_kill_between_a_template_and_its_deployment_leaves_no_orphan(own_pools_env, five, operator, faults):
     name, _ = five
     own_pools_env.node_class("late", docker={"image": "kindest/node:one"})
     first = operator("pools", through=faults.kubeconfig).wait_until_leading()

@@ -116,7 +116,7 @@ def take_over(rest, obj):
 
 
 @pytest.mark.parametrize("kind", ["AWSCluster", "Cluster", "KubeadmControlPlane", "MachineDeployment"])
-def test_what_is_taken_over_is_owned_as_if_it_had_been_applied(rest, eventually, kind):
+def test_fields_taken_over_are_owned_as_if_applied(rest, eventually, kind):
     objects = [copy.deepcopy(each) for each in GOLDEN["aws-classes"].objects()]
     obj = next(each for each in objects if each["kind"] == kind)
     obj["metadata"]["name"] = "taken-over"

@@ -127,9 +127,7 @@ def test_a_pool_that_is_added_again_is_uncordoned_but_for_cordons_of_others(pool
     assert sent() == {f"patch {names.CLUSTER_PLURAL}.{names.GROUP}"}
 
 
-def test_under_force_a_pool_is_deleted_whatever_its_budgets_say_and_a_pool_added_again_is_a_new_one(
-    pools_env, prod, guard
-):
+def test_force_deletes_a_pool_regardless_of_budgets_and_a_pool_added_again_is_new(pools_env, prod, guard):
     (node,) = pools_env.nodes_of(prod, "forced")
     guard(node, "force")
     path = pools_env.path(prod, "machinedeployments", names.deployment(prod, "forced"))

@@ -66,7 +66,7 @@ def test_a_class_without_an_entry_for_the_provider_blocks_its_pool_alone(pools_e
     pools_env.wait_for_nodes(prod, "gamma", 1)
 
 
-def test_of_two_deployments_of_one_pool_neither_is_deleted_and_the_condition_names_both(pools_env, prod):
+def test_neither_of_two_deployments_of_one_pool_is_deleted_and_the_condition_names_both(pools_env, prod):
     """An incomplete migration from the legacy MachineDeployment."""
     pools_env.change_pools(prod, default=pool(1))
     pools_env.wait_for_nodes(prod, "default", 1)

@@ -107,7 +107,7 @@ def test_the_control_plane_climbs_to_the_next_version_only_from_the_one_it_has_r
     assert pools_env.control_plane(prod)["spec"]["version"] == NEXT
 
 
-def test_a_cluster_that_manages_itself_is_not_deleted_until_it_is_let_go_of(pools_env, prod, upgrade):
+def test_a_self_managed_cluster_is_not_deleted_until_it_is_released(pools_env, prod, upgrade):
     contents = pools_env.written_objects(prod)
     pools_env.delete(prod)
 

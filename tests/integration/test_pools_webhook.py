@@ -46,7 +46,7 @@ def test_a_key_that_would_keep_nodes_out_is_denied_before_it_is_stored(guard, ht
     )
 
 
-def test_bounds_that_are_ignored_are_said_to_whoever_asks(guard, http, own_pools_env):
+def test_ignored_bounds_are_warned_about(guard, http, own_pools_env):
     guard()
 
     answer = http.post(CLUSTERS, cluster_body(own_pools_env.name(), workerPools={"general": pool(5, min=3)}), query=DRY)
@@ -83,9 +83,7 @@ def test_a_class_in_use_goes_with_a_warning_that_names_the_pools(guard, http, ow
     assert f"is used by 1 pool ({name}/gpu)" in warning
 
 
-def test_a_cluster_that_manages_itself_is_not_deleted_and_a_warning_says_what_a_change_replaces(
-    guard, http, own_pools_env
-):
+def test_a_self_managed_cluster_is_not_deleted_and_a_warning_names_what_a_change_replaces(guard, http, own_pools_env):
     guard()
     name = own_pools_env.cluster(own_pools_env.name(), controlPlane=3, workerPools={"gpu": pool(1)})
     own_pools_env.wait_for_nodes(name, "gpu", 1)

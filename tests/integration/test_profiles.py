@@ -138,7 +138,7 @@ def test_a_profile_that_comes_later_is_found_then(profiles_env, operator):
     profiles_env.wait_until_settled("n0", "late")
 
 
-def test_a_hand_edit_is_reverted_and_what_is_the_users_stays(story, operator):
+def test_a_hand_edit_is_reverted_and_user_fields_stay(story, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     custom = "[DEFAULT]\ndebug = true\n"
@@ -285,7 +285,7 @@ def is_reported(profiles_env, node):
     return (obj.get("status") or {}).get("hash", {}).get(names.REPORTED_HASH) == profiles_env.hash_of(node)
 
 
-def test_a_node_that_goes_takes_its_services_with_it(story, operator):
+def test_a_deleted_node_deletes_its_service_objects(story, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     story.delete(NODE, "edpm-compute-0")
@@ -326,7 +326,7 @@ def test_an_existing_foreign_object_is_reported_and_left_to_its_owner(profiles_e
     assert profiles_env.get(AGENT, node)["metadata"]["uid"] == told["metadata"]["uid"]
 
 
-def test_the_cell_of_a_compute_that_was_there_before_stays_when_nothing_asks_for_it(profiles_env, operator):
+def test_the_cell_of_an_adopted_compute_stays_when_nothing_requests_it(profiles_env, operator):
     profiles_env.compute_profile("p", SHARED)
     node = profiles_env.node("n0", role="", annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
     metadata = {"name": node, "namespace": profiles_env.namespace}
@@ -341,7 +341,7 @@ def test_the_cell_of_a_compute_that_was_there_before_stays_when_nothing_asks_for
     profiles_env.wait_until(lambda: profiles_env.is_ready(node), "nothing is left to do")
 
 
-def test_a_profile_says_who_has_it(story, operator):
+def test_a_profile_reports_its_nodes(story, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
 
@@ -407,7 +407,7 @@ def test_a_choice_for_an_undeclared_service_is_reported_and_stops_nothing(story,
     assert story.get(NODE, "edpm-compute-0")["status"]["unknownProfiles"] == ["cinder.openstack.org/volume-profile"]
 
 
-def test_why_explains_what_a_node_chose_and_what_that_shadowed(story, api, operator):
+def test_why_explains_the_choice_of_a_node_and_what_it_shadows(story, api, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     story.wait_until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
@@ -423,7 +423,7 @@ def why(api, profiles_env, subject):
     return " ".join(done.stdout.split())
 
 
-def test_why_lists_who_has_a_profile_and_for_whom_a_role_decides(api, story, operator):
+def test_why_lists_the_nodes_of_a_profile_and_of_a_role(api, story, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     role = why(api, story, "osdprole/edpm-compute")
@@ -512,7 +512,7 @@ def test_a_node_that_does_not_follow_keeps_its_configuration_until_it_does(api, 
     profiles_env.wait_until(lambda: text("n0") == DEDICATED and profiles_env.hash_of("n0") != before, "now it follows")
 
 
-def test_what_a_role_takes_from_many_nodes_waits_until_somebody_approves(api, profiles_env, operator):
+def test_a_bulk_removal_by_a_role_waits_for_approval(api, profiles_env, operator):
     operator(PROFILES, limit=parse_limit("2,10%"))
     profiles_env.compute_profile("p", SHARED)
     profiles_env.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
@@ -563,7 +563,7 @@ def test_what_a_role_takes_from_many_nodes_waits_until_somebody_approves(api, pr
     assert all(profiles_env.exists(COMPUTE, node) for node in nodes[:3])
 
 
-def test_what_a_selector_takes_from_many_nodes_waits_until_somebody_approves(api, profiles_env, operator):
+def test_a_bulk_removal_by_a_selector_waits_for_approval(api, profiles_env, operator):
     operator(PROFILES, limit=parse_limit("2,10%"))
     profiles_env.network_profile("dpdk", DPDK, spec={"nodeSelector": {"rack": "r1"}})
     nodes = [profiles_env.node(f"n{number}", role="", labels={"rack": "r1"}) for number in range(4)]
@@ -629,7 +629,7 @@ def test_an_approval_on_a_profile_is_for_one_removal_and_not_for_the_next_of_the
     assert have_agents() == nodes
 
 
-def test_what_a_profile_that_is_deleted_takes_from_many_nodes_goes_with_one_approval(api, profiles_env, operator):
+def test_a_bulk_removal_by_a_deleted_profile_needs_one_approval(api, profiles_env, operator):
     operator(PROFILES, limit=parse_limit("2,10%"))
     profiles_env.network_profile("dpdk", DPDK, spec={"nodeSelector": {"rack": "r1"}})
     nodes = [profiles_env.node(f"n{number}", role="", labels={"rack": "r1"}) for number in range(4)]

@@ -277,7 +277,7 @@ def test_a_bad_one_is_refused_with_its_field(http, body, field, message):
 # changes
 
 
-def test_a_cell_can_be_set_once_and_everything_else_changed(change):
+def test_a_cell_is_immutable_and_all_other_fields_can_be_changed(change):
     changed = change(compute_body("pd-cell"), {"cellName": "nova-cell1"})
     kept = change(compute_body("pd-kept", spec={"cellName": "nova-cell1"}), {"computeProfileName": "other"})
 

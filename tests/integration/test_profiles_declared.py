@@ -140,7 +140,7 @@ def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks
         api.rest.call("DELETE", f"{ROLES}/storage-for-nodeyard")
 
 
-def test_what_a_selector_of_a_declared_service_takes_is_approved_on_its_declaration(
+def test_a_bulk_removal_by_a_selector_of_a_declared_service_is_approved_on_its_declaration(
     api, profiles_env, declared, permitted, operator
 ):
     operator(PROFILES, limit=parse_limit("1,0%"))
@@ -247,7 +247,7 @@ def test_configuration_that_is_declared_to_be_text_is_not_read_as_ini(
     assert profiles_env.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == text
 
 
-def test_a_cluster_scoped_kind_is_reported_and_stops_nothing_else(api, profiles_env, declared, permitted, operator):
+def test_a_cluster_scoped_kind_is_reported_and_blocks_nothing_else(api, profiles_env, declared, permitted, operator):
     wide = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "WideProfile"}
     api.rest.create({**wide, "metadata": {"name": "everywhere"}, "spec": {"nodeSelector": {}}})
     api.rest.create(

@@ -68,7 +68,7 @@ def spec(http, path, name):
 
 
 @pytest.mark.timeout(240)
-def test_it_does_what_its_readme_says(applied, http, kubectl, rows, deploy, eventually):
+def test_the_example_works_as_its_readme_describes(applied, http, kubectl, rows, deploy, eventually):
     eventually(lambda: named(http, COMPUTES) == [FIRST, SECOND] and named(http, AGENTS) == [SECOND], "made", PATIENCE)
     shown = [
         [FIRST, "edpm-compute", "dell-r740-shared-cpus", "collector", "True"],

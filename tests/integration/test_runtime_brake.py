@@ -51,7 +51,7 @@ async def test_an_approval_is_for_one_plan_and_not_for_the_next(world, clock):
         assert next_held.id != held.id
 
 
-async def test_an_approval_ends_with_what_it_was_given_for(world, clock):
+async def test_an_approval_ends_with_its_last_action(world, clock):
     await many(world)
     async with world.manager(limit=FEW) as manager:
         await clock.advance(5)
@@ -109,7 +109,7 @@ async def test_an_approved_write_that_admission_denied_counts_again_when_it_is_r
         assert set((await world.teams()).values()) == {"blue"}
 
 
-async def test_an_approval_of_something_else_releases_nothing(world, clock):
+async def test_an_approval_of_another_plan_releases_nothing(world, clock):
     await many(world, annotations={"nodeyard.dev/approve": "0123456789ab"})
     async with world.manager(limit=FEW):
         await clock.advance(60)

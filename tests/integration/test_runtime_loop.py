@@ -30,7 +30,7 @@ async def test_a_rule_is_carried_out(world, clock):
         assert await world.teams() == {"n1": "blue", "n2": "blue", "n3": None}
 
 
-async def test_a_core_kind_and_one_of_its_name_in_another_group_are_told_apart(world, clock):
+async def test_a_core_kind_and_a_kind_of_the_same_name_are_distinguished(world, clock):
     others = Watch(untyped("other.test", "v1", "nodes", "Node", namespaced=False), optional=True)
 
     def collect(view, key, _now):
@@ -75,7 +75,7 @@ async def test_a_changed_rule_reaches_the_nodes_it_already_has(world, clock):
         assert await world.teams() == {"n1": "red"}
 
 
-async def test_what_is_carried_out_as_planned_is_not_planned_again(world, clock):
+async def test_an_executed_plan_is_not_planned_again(world, clock):
     await world.add_rule("a", "blue")
     async with world.manager() as manager:
         await clock.advance(5)
@@ -240,7 +240,7 @@ async def test_a_watch_without_events_and_bookmarks_makes_readiness_fail_until_i
 
 
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["silent", "definition deleted"])
-async def test_a_capability_that_has_lost_one_watch_is_reported_and_stays_in_service(world, clock, is_deleted):
+async def test_a_capability_with_one_broken_watch_is_reported_and_stays_in_service(world, clock, is_deleted):
     async with world.manager() as manager:
         await clock.advance(5)
         if is_deleted:

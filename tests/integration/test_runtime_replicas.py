@@ -25,7 +25,7 @@ def leads(manager):
     return manager.controllers[0].fence.may_write()
 
 
-async def test_of_two_replicas_one_writes_and_the_other_keeps_its_caches_warm(world, clock):
+async def test_one_of_two_replicas_writes_and_the_other_keeps_its_caches_warm(world, clock):
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1", "n2")
     async with world.manager("one") as one, world.manager("two") as two:
@@ -115,7 +115,7 @@ async def test_work_that_was_killed_between_two_writes_is_finished_by_the_next_p
         assert len(two.tap.written("/nodes/")) == 6
 
 
-async def test_a_stop_finishes_what_is_in_flight_and_gives_the_lease_back(world, clock):
+async def test_a_stop_finishes_work_in_flight_and_releases_the_lease(world, clock):
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")
     async with world.manager("one") as one:
@@ -158,7 +158,7 @@ async def test_without_election_it_writes_at_once_and_touches_no_lease_of_an_ele
         assert names == {UNELECTED}
 
 
-async def test_a_concurrent_writer_on_every_node_loses_nothing_and_stops_nothing(world, clock):
+async def test_a_concurrent_writer_on_every_node_loses_nothing_and_blocks_nothing(world, clock):
     await world.add_rule("a", "blue")
     names = [f"n{number}" for number in range(10)]
     await world.add_nodes("a", *names)

@@ -64,7 +64,7 @@ def test_the_class_wins_with_an_empty_value_too(chart):
 
 
 @pytest.mark.parametrize("side", ["own", "class"])
-def test_strings_that_look_like_something_else_stay_strings(chart, side):
+def test_strings_that_look_like_other_types_stay_strings(chart, side):
     selector = {f"key-{number}": value for number, value in enumerate(SPELLINGS)}
     values = {"own": selector} if side == "own" else {"_scheduling": scheduling(**selector)}
 
@@ -163,7 +163,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_selector_is_refused_by_name_and_kind(chart, values, message):
+def test_an_invalid_selector_is_refused_by_name_and_kind(chart, values, message):
     with pytest.raises(RenderError, match=re.escape(f": {message}\n")):
         render(chart(), values)
 

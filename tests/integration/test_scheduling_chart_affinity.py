@@ -140,7 +140,7 @@ def test_the_content_alone_fits_under_a_key_that_the_chart_writes(tmp_path, call
 
 
 @pytest.mark.parametrize("value", ["true", "01", "1e3"])
-def test_values_that_look_like_something_else_stay_strings(rendered, value):
+def test_values_that_look_like_other_types_stay_strings(rendered, value):
     assert terms(rendered(of_class=required(term(rack=[value])))) == [term(rack=[value])]
 
 
@@ -181,6 +181,6 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("sides", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_affinity_is_refused_by_place_and_kind(rendered, sides, message):
+def test_an_invalid_affinity_is_refused_by_place_and_kind(rendered, sides, message):
     with pytest.raises(RenderError, match=re.escape(f": {message}")):
         rendered(**sides)

@@ -243,7 +243,7 @@ async def test_a_machine_marked_for_deletion_is_the_one_that_goes(env):
     assert chosen not in left
 
 
-async def test_the_end_of_a_cluster_drains_nothing_and_leaves_nothing_but_nodes(env):
+async def test_deleting_a_cluster_drains_nothing_and_leaves_only_nodes(env):
     await env.cluster()
     await env.pool(2)
     name, _ = await env.workers()

@@ -103,7 +103,7 @@ async def test_a_forgetful_chart_leaves_the_placement_out():
         assert "nodeSelector" not in (await on.pods())["db-0"]["spec"]
 
 
-async def test_what_admission_denies_is_reported_and_retried():
+async def test_an_admission_denial_is_reported_and_retried():
     async with releasing() as on:
         await refuse_pods(on.client)
         await on.make("db")
@@ -119,7 +119,7 @@ async def test_what_admission_denies_is_reported_and_retried():
         assert await on.ready("db") == ("True", "InstallSucceeded")
 
 
-async def test_a_release_that_goes_takes_what_it_installed():
+async def test_a_deleted_release_deletes_its_objects():
     async with releasing() as on:
         await on.make("db")
         await on.clock.advance(20)

@@ -55,7 +55,7 @@ async def test_a_sample_is_accepted_or_rejected_as_expected(client, catalog, sam
 
 
 @pytest.mark.parametrize("obj", REFUSED_BY_WEBHOOKS.values(), ids=REFUSED_BY_WEBHOOKS)
-async def test_what_webhooks_would_refuse_is_refused(client, catalog, obj):
+async def test_objects_that_webhooks_would_refuse_are_refused(client, catalog, obj):
     with pytest.raises(errors.Invalid):
         await client.create(resource(catalog, obj), obj, dry_run=True)
 

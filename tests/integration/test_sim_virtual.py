@@ -80,7 +80,7 @@ async def stage():
         yield stage
 
 
-async def test_nodes_register_become_ready_and_take_their_leases(stage):
+async def test_nodes_register_become_ready_and_get_leases(stage):
     names = await stage.world.add_nodes(6, zones=("a", "b"))
     assert [await stage.ready(name) for name in names] == ["False"] * 6
     await stage.pass_time(6)
@@ -163,7 +163,7 @@ async def test_a_pod_that_runs_to_an_end_ends(stage):
     assert "running" not in status["state"]
 
 
-async def test_a_deleted_pod_goes_when_its_kubelet_says_so(stage):
+async def test_a_deleted_pod_is_removed_by_its_kubelet(stage):
     (node,) = await stage.world.add_nodes(1)
     (name,) = await stage.world.add_pods(1)
     await stage.pass_time(10)
@@ -204,7 +204,7 @@ async def test_a_node_is_drained_as_budgets_allow(stage):
     assert all(pod["spec"]["nodeName"] != first for pod in (await stage.pods()).values())
 
 
-async def test_pods_of_a_node_that_is_gone_go_too(stage):
+async def test_pods_of_a_deleted_node_are_deleted(stage):
     (node,) = await stage.world.add_nodes(1)
     await stage.world.add_pods(1)
     await stage.pass_time(10)
@@ -246,7 +246,7 @@ async def test_a_node_that_is_not_there_cannot_fail(stage):
         await stage.world.fail("ghost")
 
 
-async def test_a_node_can_fail_in_the_moment_it_is_made(stage):
+async def test_a_node_can_fail_at_the_moment_of_its_creation(stage):
     (name,) = await stage.world.add_nodes(1)
     await stage.world.fail(name)
     await stage.pass_time(30)
@@ -367,7 +367,7 @@ stages:
 """
 
 
-async def test_mistakes_in_a_stage_file_are_reported_and_stop_nothing_else(tmp_path: Path):
+async def test_faults_in_a_stage_file_are_reported_and_block_nothing_else(tmp_path: Path):
     path = tmp_path / "faulty.yaml"
     path.write_text(FAULTY)
     clock = VirtualClock()

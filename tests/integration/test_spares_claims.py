@@ -49,7 +49,7 @@ def test_nodes_are_spread_over_zones(spares_env, operator):
     assert spares_env.get_template(web)["status"]["zones"] == {"zone-a": 2, "zone-b": 2, "zone-c": 2}
 
 
-def test_drift_is_repaired_and_what_others_set_stays(spares_env, operator, eventually):
+def test_drift_is_repaired_and_foreign_keys_stay(spares_env, operator, eventually):
     operator("spares")
     spares_env.spares(1)
     web = spares_env.template("web", 1)
@@ -97,7 +97,7 @@ class TestAtOnce:
 
         spares_env.wait_for_owned(web, 1, timeout=AT_ONCE)
 
-    def test_a_node_that_another_template_lets_go(self, spares_env, operator, eventually):
+    def test_a_node_left_by_a_deleted_template_is_claimed_by_another(self, spares_env, operator, eventually):
         operator("spares")
         spares_env.spares(1)
         first = spares_env.template("first", 1)
@@ -124,7 +124,7 @@ class TestAtOnce:
         )
 
 
-def test_the_higher_priority_goes_first_and_the_lower_says_so(spares_env, operator):
+def test_the_higher_priority_is_served_first_and_the_lower_one_reports_a_shortage(spares_env, operator):
     spares_env.spares(3)
     low = spares_env.template("low", 2, priority=1)
     high = spares_env.template("high", 4, priority=5)
@@ -160,7 +160,7 @@ def test_a_changed_selector_moves_nodes_out_of_management(spares_env, operator, 
 
 
 @pytest.mark.parametrize("spelling", ["dryRun", "dry-run"])
-def test_a_dry_run_changes_nothing_and_reports_what_it_would_do(spares_env, operator, spelling):
+def test_a_dry_run_writes_nothing_and_reports_its_plan(spares_env, operator, spelling):
     spares_env.spares(3)
     spares_env.wait_until_nodes_ready()
     before = {node["metadata"]["name"]: node["metadata"]["resourceVersion"] for node in spares_env.all()}

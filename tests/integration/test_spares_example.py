@@ -28,7 +28,7 @@ def left_over(api):
     return {node["metadata"]["name"] for node in example_nodes(api) if labels(node).get(names.SPARE_LABEL) == "true"}
 
 
-def test_it_does_what_its_readme_says(api, applied, kubectl, eventually):
+def test_the_example_works_as_its_readme_describes(api, applied, kubectl, eventually):
     def row():
         return kubectl("get", "nodetemplate", "compute", "--no-headers").stdout.split()[:4]
 

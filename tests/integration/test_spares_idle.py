@@ -20,7 +20,7 @@ def heartbeat(spares_env, name, moment):
     )
 
 
-def test_an_operator_that_starts_on_what_is_done_writes_nothing(spares_env, operator, eventually):
+def test_a_restarted_operator_writes_nothing_when_converged(spares_env, operator, eventually):
     spares_env.spares(6)
     first = operator("spares")
     web = spares_env.template("web", 3)

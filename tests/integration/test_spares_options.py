@@ -61,7 +61,7 @@ def test_a_node_that_becomes_empty_is_claimed_at_once_where_that_is_required(spa
     spares_env.wait_for_owned(web, 1, timeout=AT_ONCE)
 
 
-def test_nodes_are_spread_over_what_the_template_says(spares_env, operator):
+def test_nodes_are_spread_over_the_topology_of_the_template(spares_env, operator):
     for number in range(6):
         spares_env.spare(f"n{number}", zone="a", **{"rack": f"r{min(number, 2)}"})
     operator("spares")
@@ -72,7 +72,7 @@ def test_nodes_are_spread_over_what_the_template_says(spares_env, operator):
     assert racks == ["r0", "r1", "r2"]
 
 
-def test_pruning_takes_off_what_the_template_no_longer_says_and_nothing_else(spares_env, operator, eventually):
+def test_pruning_removes_only_keys_that_the_template_dropped(spares_env, operator, eventually):
     name = spares_env.spare("one")
     operator("spares")
     web = spares_env.template("web", 1, prune=True)
@@ -89,7 +89,7 @@ def test_pruning_takes_off_what_the_template_no_longer_says_and_nothing_else(spa
     assert labels(node)[names.TEMPLATE_LABEL] == web
 
 
-def test_without_pruning_what_the_template_no_longer_says_stays(spares_env, operator, eventually):
+def test_without_pruning_dropped_keys_stay(spares_env, operator, eventually):
     name = spares_env.spare("one")
     operator("spares")
     web = spares_env.template("web", 1)

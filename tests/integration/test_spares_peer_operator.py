@@ -54,7 +54,7 @@ def observing(spares_env, template):
     return [each for each in conditions if each["type"] == "Observing"]
 
 
-def test_while_the_peer_operator_runs_nothing_else_is_written_and_this_is_reported_everywhere(
+def test_while_the_peer_operator_runs_nothing_is_written_and_every_surface_reports_it(
     spares_env, operator, nyallocator, eventually
 ):
     nyallocator.lead(seconds=120)

@@ -46,20 +46,20 @@ def guarded(http, eventually):
 
 @pytest.mark.parametrize("subresource", ["", "/status"], ids=["node", "status"])
 @pytest.mark.parametrize("value", ["other", None], ids=["change", "remove"])
-def test_nobody_else_touches_the_ownership_label(http, guarded, subresource, value):
+def test_only_the_operator_may_change_the_ownership_label(http, guarded, subresource, value):
     answer = http.patch(f"{guarded}{subresource}", {"metadata": {"labels": {LABEL: value}}})
 
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert f"the label {LABEL} belongs to Nodeyard" in answer.message
 
 
-def test_nobody_else_touches_the_record(http, guarded):
+def test_only_the_operator_may_change_the_record(http, guarded):
     answer = http.patch(guarded, {"metadata": {"annotations": {"nodeyard.dev/spares-record": "{}"}}})
 
     assert answer.status == 403
 
 
-def test_everything_else_is_free(http, guarded):
+def test_all_other_keys_may_be_changed(http, guarded):
     change = {"metadata": {"labels": {"free": "no"}, "annotations": {"note": "x"}}, "spec": {"unschedulable": True}}
 
     assert http.patch(guarded, change).status == 200

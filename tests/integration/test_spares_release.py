@@ -37,7 +37,7 @@ def budget(spares_env):
         spares_env.rest.call("DELETE", f"{BUDGETS}/{name}")
 
 
-def test_a_lowered_count_gives_a_node_back_as_it_was_once_its_pods_are_gone(spares_env, operator, eventually):
+def test_scaling_down_returns_a_node_unchanged_after_its_drain(spares_env, operator, eventually):
     name = spares_env.spare("one", taint=MAYBE, team="before")
     operator("spares")
     eventually(lambda: names.SPARE_LABEL in labels(spares_env.get_node(name)), "the spare is labelled")
@@ -114,7 +114,7 @@ def test_a_count_raised_again_keeps_the_node(spares_env, operator, eventually):
     assert labels(spares_env.get_node(name))[names.TEMPLATE_LABEL] == web
 
 
-def test_a_deleted_template_gives_its_nodes_back_before_it_goes(spares_env, operator, eventually):
+def test_a_deleted_template_releases_its_nodes_first(spares_env, operator, eventually):
     operator("spares")
     ours, theirs = spares_env.spare("ours"), spares_env.spare("theirs")
     web = spares_env.template("web", 2, releasePolicy="Release")
@@ -135,7 +135,7 @@ def test_a_deleted_template_gives_its_nodes_back_before_it_goes(spares_env, oper
     assert is_cordoned(spares_env.get_node(theirs))
 
 
-def test_a_deleted_template_that_retains_lets_its_nodes_go_as_they_are(spares_env, operator, eventually):
+def test_a_deleted_template_with_retain_disowns_its_nodes_unchanged(spares_env, operator, eventually):
     operator("spares")
     name = spares_env.spare("one")
     web = spares_env.template("web", 1)

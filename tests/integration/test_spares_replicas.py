@@ -38,7 +38,7 @@ def test_a_leader_that_stops_gracefully_is_replaced_at_once(spares_env, operator
     eventually(lambda: second.leads, "the second leads", timeout=20)
 
 
-def test_a_leader_killed_while_it_claims_leaves_nothing_twice_and_nothing_half(
+def test_a_leader_killed_while_claiming_leaves_no_double_or_partial_claim(
     api, spares_env, faults, operator, eventually
 ):
     faults.add(HalfOpen(), method="PATCH", path="/nodes/", chance=0.5)
@@ -101,7 +101,7 @@ class Meddler(threading.Thread):
                 return
 
 
-def test_who_writes_to_the_same_nodes_loses_nothing(api, spares_env, operator, eventually):
+def test_concurrent_writers_to_the_same_nodes_lose_nothing(api, spares_env, operator, eventually):
     nodes = spares_env.spares(20)
     history = History(api)
     meddler = Meddler(spares_env, nodes)

@@ -83,7 +83,7 @@ def upstream_definition(api, node_templates, eventually):
     eventually(lambda: knows_priority_default(api.rest), "ours is served again")
 
 
-def test_templates_are_served_and_their_status_has_what_the_definition_knows(upstream_definition, spares_env, operator):
+def test_templates_of_the_upstream_crd_are_served_and_status_has_its_fields(upstream_definition, spares_env, operator):
     spares_env.spares(3)
     operator("spares")
     web = spares_env.template("web", 2, priority=1)

@@ -290,7 +290,7 @@ def test_half_sent_request_heads_are_closed_and_keep_nobody_out(attacked):
         attacked.assert_served(rounds=1)
 
 
-def test_idle_connections_beyond_all_limits_keep_nobody_out(attacked):
+def test_idle_connections_above_all_limits_lock_nobody_out(attacked):
     with ExitStack() as held, attacked.growing_less_than(80):
         opened = []
 

@@ -59,7 +59,7 @@ def model_allowed(each, tenants):
 
 
 @given(trees())
-def test_what_is_in_effect_is_what_asking_every_ancestor_gives(tenants):
+def test_effective_classes_equal_the_intersection_over_all_ancestors(tenants):
     found = effective_policies(tenants, frozenset(CLASSES))
     assert set(found) == {names.TENANT_ROOT, *(each.own_namespace for each in tenants)}
     for each in tenants:
@@ -75,7 +75,7 @@ def test_what_is_in_effect_is_what_asking_every_ancestor_gives(tenants):
 
 
 @given(trees())
-def test_nothing_is_in_effect_that_the_parent_has_not(tenants):
+def test_effective_classes_are_a_subset_of_the_parents(tenants):
     found = effective_policies(tenants, frozenset(CLASSES))
     for each in tenants:
         policy, parent = found[each.own_namespace], found.get(each.namespace)

@@ -17,7 +17,7 @@ from ..builders.schemas import JSON, schemas
 
 @settings(deadline=None, max_examples=300)
 @given(schemas())
-def test_a_schema_made_structural_is_one_that_the_server_takes(schema):
+def test_a_structural_schema_is_accepted_by_the_server(schema):
     made, _left_out = structural(json.dumps(schema))
     crd = crd_of(definition(), made)
     assert faults({**crd, "status": {"storedVersions": ["v1alpha1"]}}) == []
@@ -35,7 +35,7 @@ def test_a_schema_that_is_structural_already_is_left_as_it_is(schema):
 @given(
     spec=st.dictionaries(st.sampled_from(["_scheduling", "_cluster", "_x", "affinityClass", "size"]) | st.text(), JSON)
 )
-def test_no_spec_can_say_what_is_the_platforms(node_selector, spec):
+def test_no_spec_can_set_values_of_the_platform(node_selector, spec):
     dc1 = affinity_class("dc1", node_selector)
     values = release_values({"spec": spec}, dc1)
     assert values.pop("_scheduling") == scheduling(dc1)

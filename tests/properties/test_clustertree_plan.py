@@ -172,7 +172,7 @@ def test_plans_converge_however_cluster_and_leaf_change(tree, changes):
 
 
 @given(tree_states, st.lists(st.tuples(clusters, leaves), max_size=2))
-def test_what_is_remembered_of_the_last_plan_changes_nothing(tree, changes):
+def test_memory_of_the_last_plan_changes_nothing(tree, changes):
     for own, state in changes:
         tree = run(tree).with_(cluster=own, leaf=state).later(2)
     warm = tree.plan()
@@ -214,7 +214,7 @@ def test_no_leaf_node_is_counted_by_two_clusters_of_one_leaf(own, models_of_earl
 
 
 @given(tree_states, st.lists(leaf_models, max_size=3), st.booleans())
-def test_plans_converge_when_an_earlier_cluster_comes_and_goes(tree, models_of_earlier, is_whole):
+def test_plans_converge_when_an_earlier_cluster_is_added_and_removed(tree, models_of_earlier, is_whole):
     earlier = cluster("west", *models_of_earlier, *([whole_model()] if is_whole else []))
 
     between = run(run(tree).with_(earlier_clusters=(earlier,)).later(2))

@@ -155,9 +155,7 @@ def in_numbers(shown: Mapping[str, str]) -> dict[str, Fraction]:
 
 
 @given(st.lists(events, max_size=25), options)
-def test_the_running_sums_give_what_the_formula_gives_from_scratch(
-    happened: list[TreeNode | LeafPod | str], options: ResourceOptions
-) -> None:
+def test_running_sums_equal_the_formula(happened: list[TreeNode | LeafPod | str], options: ResourceOptions) -> None:
     leaf = Leaf()
     for event in happened:
         leaf.see(event)
@@ -168,7 +166,7 @@ def test_the_running_sums_give_what_the_formula_gives_from_scratch(
 
 
 @given(st.lists(events, max_size=25), options)
-def test_what_is_shown_is_never_negative_and_stays_as_the_server_keeps_it(
+def test_shown_resources_are_never_negative_and_stored_unchanged(
     happened: list[TreeNode | LeafPod | str], options: ResourceOptions
 ) -> None:
     leaf = Leaf()

@@ -147,7 +147,7 @@ def test_it_finds_what_is_there_to_be_found(graph):
 
 
 @given(graphs, st.sets(st.sampled_from(PLACES)))
-def test_what_has_to_be_asked_for_first_changes_nothing(graph, cached):
+def test_looking_owners_up_first_changes_nothing(graph, cached):
     answers = {}
 
     def find(wanted):

@@ -95,7 +95,7 @@ def test_applying_twice_is_applying_once(live: Any, seed: int) -> None:
 
 @settings(deadline=None)
 @given(histories, seeds)
-def test_what_is_applied_is_there_and_owned(live: Any, seed: int) -> None:
+def test_applied_fields_are_stored_and_owned(live: Any, seed: int) -> None:
     result = applied(live, seed, "A")
     comparison = compare(WIDGET, config(seed), result)
     wanted = to_field_set(WIDGET, config(seed))
@@ -107,7 +107,7 @@ def test_what_is_applied_is_there_and_owned(live: Any, seed: int) -> None:
 
 @settings(deadline=None)
 @given(histories, seeds)
-def test_nobody_else_owns_what_was_changed(live: Any, seed: int) -> None:
+def test_a_changed_field_has_no_other_owner(live: Any, seed: int) -> None:
     result = applied(live, seed, "A")
     if live is None:
         return
@@ -121,7 +121,7 @@ def test_nobody_else_owns_what_was_changed(live: Any, seed: int) -> None:
 
 @settings(deadline=None)
 @given(histories, seeds)
-def test_without_force_it_conflicts_or_takes_nothing(live: Any, seed: int) -> None:
+def test_without_force_an_apply_conflicts_or_takes_no_field(live: Any, seed: int) -> None:
     result, contested = None, set()
     try:
         result = applied(live, seed, "B", force=False)

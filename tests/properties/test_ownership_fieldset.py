@@ -63,7 +63,7 @@ def test_the_difference_removes_everything_below(left: frozenset[Any], right: fr
 
 @settings(deadline=None)
 @given(path_sets, path_sets)
-def test_what_changes_nothing_is_the_same_object(left: frozenset[Any], right: frozenset[Any]) -> None:
+def test_an_operation_without_effect_returns_the_same_object(left: frozenset[Any], right: frozenset[Any]) -> None:
     ours, theirs = field_set(*left), field_set(*right)
     if right <= left:
         assert union(ours, theirs) is ours

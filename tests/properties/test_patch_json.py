@@ -39,9 +39,7 @@ def reference_patch(document: Any, patch: list[dict[str, Any]]) -> Any:
 
 @settings(deadline=None)
 @given(documents, st.lists(operations, max_size=4))
-def test_what_the_reference_accepts_gives_the_result_of_the_reference(
-    document: Any, patch: list[dict[str, Any]]
-) -> None:
+def test_patches_accepted_by_the_reference_give_its_result(document: Any, patch: list[dict[str, Any]]) -> None:
     expected = reference_patch(document, patch)
     try:
         actual = json_patch(document, patch)

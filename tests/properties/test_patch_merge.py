@@ -65,7 +65,7 @@ def test_a_patch_applied_twice_is_a_patch_applied_once(target: Any, patch: Any) 
 
 @settings(deadline=None)
 @given(documents, patches)
-def test_nothing_is_changed_in_place(target: Any, patch: Any) -> None:
+def test_no_argument_is_changed_in_place(target: Any, patch: Any) -> None:
     before = copy.deepcopy((target, patch))
     patched = merge_patch(target, patch)
     assert json_equal([target, patch], list(before))

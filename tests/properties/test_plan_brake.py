@@ -31,7 +31,7 @@ MANAGED = st.integers(0, 20)
 
 
 @given(plans(), LIMITS, MANAGED)
-def test_nothing_disruptive_passes_unapproved_above_the_limit(one, limit, managed):
+def test_no_disruptive_action_passes_unapproved_above_the_limit(one, limit, managed):
     now, held = brake(one, limit, managed)
     disturbed = len(disturbed_nodes(one.actions))
     if limit.is_exceeded(disturbed, managed):

@@ -42,13 +42,13 @@ def test_a_reversed_diff_has_from_and_to_swapped(old, new):
 
 
 @given(OBJECTS, OBJECTS)
-def test_the_diff_of_a_patch_is_the_diff_of_what_it_makes(old, new):
+def test_the_diff_of_a_patch_equals_the_diff_of_its_result(old, new):
     patch = merge_diff(old, new) or {}
     assert diff_patch(old, patch) == diff(old, merge_patch(old, patch))
 
 
 @given(OBJECTS, OBJECTS)
-def test_what_was_applied_is_there_and_applying_again_changes_nothing(old, fields):
+def test_applied_fields_are_stored_and_applying_again_changes_nothing(old, fields):
     after = merge_fields(old, fields)
     assert has_fields(after, fields)
     assert merge_fields(after, fields) is after

@@ -213,7 +213,7 @@ def test_no_pool_is_deleted_under_its_pods_and_nothing_of_others_is_touched(stor
 
 @settings(max_examples=200, deadline=None)
 @given(stories(), st.lists(events, max_size=15))
-def test_when_nothing_blocks_removed_pools_are_gone_and_the_others_unchanged(story: Story, told: list[Any]) -> None:
+def test_without_blockers_removed_pools_are_gone_and_the_others_unchanged(story: Story, told: list[Any]) -> None:
     for number, event in enumerate(told):
         if event[0] == "pass":
             world = story.world

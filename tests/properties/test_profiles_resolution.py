@@ -122,7 +122,7 @@ def test_one_key_changes_nothing_for_another_service(snapshot: NodeSnapshot, key
 
 
 @given(snapshots)
-def test_what_is_not_settled_neither_makes_an_object_nor_takes_one_away(snapshot: NodeSnapshot) -> None:
+def test_an_unsettled_choice_neither_creates_nor_deletes_an_object(snapshot: NodeSnapshot) -> None:
     """An object is deleted only if nothing requests it."""
     for name, each in resolve(snapshot).items():
         is_there = name in snapshot.objects

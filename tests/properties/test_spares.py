@@ -157,7 +157,7 @@ def _acts(each: NodeTemplate) -> bool:
 
 
 @given(worlds())
-def test_a_plan_that_was_applied_leaves_nothing_to_do(seen: SparesSnapshot) -> None:
+def test_an_applied_plan_leaves_no_actions(seen: SparesSnapshot) -> None:
     """Releases need time for their next step; they converge too."""
     after, now = converge(seen)
     assert not plan(after, now).plan.actions
@@ -175,7 +175,7 @@ def test_a_plan_that_calls_itself_final_is_followed_by_none_and_refuses_the_same
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_the_order_in_which_things_were_seen_does_not_matter(seen: SparesSnapshot, random: Any) -> None:
+def test_the_order_of_observed_objects_does_not_matter(seen: SparesSnapshot, random: Any) -> None:
     shuffled_nodes, shuffled_templates = list(seen.nodes), list(seen.templates)
     random.shuffle(shuffled_nodes)
     random.shuffle(shuffled_templates)
@@ -185,7 +185,7 @@ def test_the_order_in_which_things_were_seen_does_not_matter(seen: SparesSnapsho
 
 
 @given(worlds())
-def test_dry_runs_and_pauses_change_nothing_of_theirs(seen: SparesSnapshot) -> None:
+def test_dry_runs_and_paused_templates_change_none_of_their_nodes(seen: SparesSnapshot) -> None:
     still = {each.name for each in seen.templates if each.is_dry_run or each.is_paused}
     actions = plan(seen, NOW).plan.actions
     assert not [

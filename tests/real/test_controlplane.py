@@ -57,7 +57,7 @@ def test_it_serves_under_its_own_authority_only(plane: ControlPlane) -> None:
     assert plane.rest.status("/readyz") == 200
 
 
-def test_a_user_may_do_what_its_rules_say_and_nothing_else(plane: ControlPlane) -> None:
+def test_a_user_has_exactly_the_rights_of_its_rules(plane: ControlPlane) -> None:
     alice = plane.user("reader", rules=READ_NODES)
     assert run(alice, "get", "nodes").returncode == 0
     refused = run(alice, "get", "pods")
@@ -131,7 +131,7 @@ def test_its_logs_are_there_to_be_shown(plane: ControlPlane) -> None:
     assert len(logs.splitlines()) <= 2 * 6 + 2
 
 
-def test_two_run_side_by_side_and_know_nothing_of_each_other(plane: ControlPlane) -> None:
+def test_two_control_planes_run_side_by_side_independently(plane: ControlPlane) -> None:
     with ControlPlane() as leaf:
         assert leaf.url != plane.url
         leaf.rest.create(config_map("only-here"))

@@ -39,7 +39,7 @@ def condition(obj: dict[str, Any], kind: str) -> str | None:
     return next((each["status"] for each in conditions if each["type"] == kind), None)
 
 
-def test_everything_asked_for_runs(plane: ControlPlane) -> None:
+def test_every_requested_component_runs(plane: ControlPlane) -> None:
     assert list(plane.components) == ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"]
     assert all(part.process.is_alive() for part in plane.components.values())
 

@@ -322,7 +322,9 @@ def http() -> Iterator[Session]:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", [Widgets, ConfigMaps, Nodes, Deployments], ids=lambda kind: kind.kind)
-def test_ownership_after_any_write_is_what_the_real_server_says(http: Session, kind: type[Samples], seed: int) -> None:
+def test_managed_fields_after_any_write_equal_those_of_the_real_server(
+    http: Session, kind: type[Samples], seed: int
+) -> None:
     walk = Walk(http, kind(random.Random(f"{kind.kind} {seed}")), f"walk-{seed}")
     for _ in range(STEPS):
         walk.step()
@@ -352,7 +354,7 @@ def recorded(answer: Response) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("story", stories(), ids=lambda story: story.name)
-def test_the_record_of_a_story_is_what_the_real_server_says_today(http: Session, story: Story) -> None:
+def test_the_recorded_stories_equal_the_real_server_today(http: Session, story: Story) -> None:
     """With NODEYARD_RECORD=1 the answers are written down anew, to be looked at and committed."""
     live, answers = None, []
     for move in story.moves:

@@ -68,7 +68,7 @@ def is_forbidden(answer: Response, key: str) -> bool:
 
 
 @pytest.mark.parametrize("key", JOINING)
-def test_a_label_that_we_give_to_the_kubelet_lets_the_node_join(kubelet, key):
+def test_a_label_passed_to_the_kubelet_lets_the_node_join(kubelet, key):
     assert (label_refusal(key), is_synced_in_place(key)) == ("", False)
     assert register(kubelet, labels={key: "v"}).status == 201
 

@@ -102,7 +102,7 @@ def in_go(obj: dict[str, Any]) -> dict[str, Any]:
     return decoded.object
 
 
-def test_the_table_of_messages_is_what_the_modules_say() -> None:
+def test_the_message_table_equals_the_modules() -> None:
     derived = generate_protobuf_table.derive(
         table.definitions(), generate_protobuf_table.go_protos(generate_protobuf_table.folders(versions.KUBERNETES))
     )

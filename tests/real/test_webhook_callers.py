@@ -48,7 +48,7 @@ def caller(tmp_path):
 
 
 @pytest.mark.timeout(240)
-async def test_it_is_answered_by_its_certificate_and_nobody_else_is(caller):
+async def test_only_the_api_server_is_answered_by_its_certificate(caller):
     flag = f"--admission-control-config-file={caller / 'admission.json'}"
     trusted = {"client_authority": caller / "ca.crt", "client_names": ("kube-apiserver",)}
     with ControlPlane(arguments={"kube-apiserver": [flag]}) as plane:

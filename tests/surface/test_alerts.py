@@ -154,7 +154,7 @@ def test_none_fires_in_a_fleet_without_problems(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "series", "labels", "summary"), FIRING.values(), ids=FIRING)
-def test_it_fires_alone_and_says_what_it_is_about(tmp_path, name, series, labels, summary):
+def test_it_fires_alone_and_names_its_object(tmp_path, name, series, labels, summary):
     code, said = unit_test(tmp_path, cases_of({**HEALTHY, **series}, {name: [alert_of(name, labels, summary)]}))
     assert code == 0, said
 

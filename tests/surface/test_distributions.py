@@ -58,7 +58,7 @@ def test_the_wheel_of_the_operator_contains_nothing_of_the_testbed(wheels):
     assert not packages(wheels["nodeyard"]) & TESTBED_PACKAGES
 
 
-def test_the_wheel_of_the_testbed_brings_the_examples_and_what_builds_the_control_plane(wheels):
+def test_the_wheel_of_the_testbed_contains_the_examples_and_the_control_plane_modules(wheels):
     with zipfile.ZipFile(wheels["nodeyard-testbed"]) as opened:
         names = set(opened.namelist())
 
@@ -153,7 +153,7 @@ def test_every_module_of_the_operator_loads_without_the_testbed_and_without_cel(
 @pytest.mark.parametrize(
     "arguments", [["demo", "--once"], ["apiserver", "--port", "0", "--kubeconfig-out", "kc"], ["plan", "-f", "-"]]
 )
-def test_without_the_testbed_a_command_says_in_one_line_what_to_install(operator_only, arguments):
+def test_without_the_testbed_a_command_names_in_one_line_what_to_install(operator_only, arguments):
     namespace = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}'
     done = operator_only(
         "import os\n"

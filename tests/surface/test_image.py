@@ -29,7 +29,7 @@ def test_versions_of_packages_sort_as_dpkg_sorts_them():
     assert sorted(shuffled, key=debian.version_key) == in_order
 
 
-def test_it_copies_what_there_is_and_what_is_not_ignored():
+def test_it_copies_only_existing_files_that_are_not_ignored():
     copied = [path for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.M) for path in line.split()]
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
 

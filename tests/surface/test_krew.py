@@ -85,7 +85,7 @@ def test_the_launcher_runs_this_version(built, tmp_path, program, command):
     assert done.stdout == "|".join([*command.split(), "kubectl-nodeyard", "why", "node/a b", ""])
 
 
-def test_the_launcher_says_what_it_needs(built, tmp_path):
+def test_the_launcher_names_its_requirements(built, tmp_path):
     done = launch(built, tmp_path, str(tmp_path / "empty"))
     assert done.returncode == 1
     assert "uv or pipx is needed" in done.stderr

@@ -41,7 +41,7 @@ RIGHTS = {
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda each: each.name)
-def test_what_a_stolen_token_could_do_names_the_dangerous_rights(capability):
+def test_the_dangerous_rights_of_a_stolen_token_are_named(capability):
     lines = (ROOT / "SECURITY.md").read_text().splitlines()
     (row,) = [line.split(" | ") for line in lines if line.startswith(f"| `{capability.name}` | ")]
     rules = [rule for rule in capability.rbac if not (rule.namespace or rule.names or rule.grant)]

@@ -97,7 +97,7 @@ def empties(value, at=""):
         yield from empties(item, f"{at}.{key}")
 
 
-def test_nothing_empty_is_sent_but_where_the_kind_wants_it():
+def test_no_empty_fields_are_sent_unless_the_kind_requires_them():
     """Cluster API rejects most empty objects and lists; the Docker backend without settings is allowed."""
     found = {at for golden in GOLDEN.values() for obj in golden.objects() for at in empties(obj)}
     assert found == {".spec", ".spec.backend.docker", ".spec.template.spec", ".spec.template.spec.backend.docker"}

@@ -65,7 +65,7 @@ def test_a_failure_is_a_warning_with_the_message_of_the_server():
     assert event.message == "Node kosmos-east: boom"
 
 
-def test_a_lost_leaf_is_a_standing_warning_and_a_restored_one_an_event():
+def test_a_lost_leaf_is_a_repeated_warning_and_a_restored_one_a_single_event():
     tree = settled_state(nodes=[N1])
     gone = [each for each in said(tree.with_(leaf=leaf(N1, health=lost()))) if each.reason == "LeafUnreachable"]
     assert [(each.type, each.is_standing) for each in gone] == [("Warning", True)]
