@@ -75,8 +75,8 @@ class CacheFollowsServer(RuleBasedStateMachine):
         self.server = History()
         self.cache = Cache(Node)
         self.index, self.fold = Index(zones_of), Fold(COUNT)
-        self.cache.derive(self.index)
-        self.cache.derive(self.fold)
+        self.cache.attach(self.index)
+        self.cache.attach(self.fold)
         self.heard = {}
         self.cache.listen(self.hear)
         self.reached = 0
@@ -135,7 +135,7 @@ class CacheFollowsServer(RuleBasedStateMachine):
     def overdue_writes_are_settled(self, is_lost):
         for key, own in self.cache.overdue(DEADLINE):
             if not is_lost:
-                self.cache.settle(key, own, self.server.objects.get(key[1]), DEADLINE)
+                self.cache.confirm(key, own, self.server.objects.get(key[1]), DEADLINE)
 
     # what the watch does
 

@@ -7,7 +7,7 @@ time.
 The overlay makes us read our own writes: the response to a write is newer than what the watch has delivered, so the
 cache shows it until the watch delivers that resourceVersion or a later one. A deletion has no resourceVersion: it is
 shown until the watch delivers the deletion or a new object of that name. Each pending write has a deadline, after which
-the informer factory confirms it by a GET (`Cache.overdue`, `Cache.settle`).
+the informer factory confirms it by a GET (`Cache.overdue`, `Cache.confirm`).
 
 The cache runs on one event loop and never awaits, so a reader that does not await sees one consistent state. Returned
 objects are immutable and may be passed to another thread.
@@ -60,51 +60,51 @@ class Overlay(Generic[T]):
     def get(self, key: Key) -> PendingWrite[T] | None:
         return self._pending.get(key)
 
-    def hold(self, key: Key, own: PendingWrite[T]) -> None:
-        self._pending[key] = own
+    def add(self, key: Key, write: PendingWrite[T]) -> None:
+        self._pending[key] = write
 
     def drop(self, key: Key) -> None:
         del self._pending[key]
 
     def overdue(self, now: float) -> list[tuple[Key, PendingWrite[T]]]:
-        return [(key, own) for key, own in self._pending.items() if own.deadline <= now]
+        return [(key, write) for key, write in self._pending.items() if write.deadline <= now]
 
     def deliver(self, key: Key, delivered: T | None, version: str, uid: str) -> T | None:
         """Process a watch event of this object, None for a deletion; return the object to show."""
-        own = self._pending[key]
-        if _is_confirmed(own, delivered is None, version, uid):
+        write = self._pending[key]
+        if _is_confirmed(write, delivered is None, version, uid):
             del self._pending[key]
             return delivered
-        self._pending[key] = msgspec.structs.replace(own, watched=delivered)
-        return own.shown
+        self._pending[key] = msgspec.structs.replace(write, watched=delivered)
+        return write.shown
 
     def relist(self, listed: Mapping[Key, T], uids: Mapping[Key, str], version: str) -> Iterator[tuple[Key, T | None]]:
         """Process a complete list at this resourceVersion; yield the object to show for each pending write."""
-        for key, own in list(self._pending.items()):
+        for key, write in list(self._pending.items()):
             item = listed.get(key)
-            if is_at_least(version, own.version) and not (own.is_deletion and uids.get(key) == own.uid):
+            if is_at_least(version, write.version) and not (write.is_deletion and uids.get(key) == write.uid):
                 del self._pending[key]
                 yield key, item
             else:
-                self._pending[key] = msgspec.structs.replace(own, watched=item)
-                yield key, own.shown
+                self._pending[key] = msgspec.structs.replace(write, watched=item)
+                yield key, write.shown
 
     def bookmark(self, version: str) -> list[tuple[Key, T | None]]:
         """Process a bookmark: drop older pending writes, which the watch would have delivered if they were selected."""
         passed = [
-            (key, own.watched)
-            for key, own in self._pending.items()
-            if not own.is_deletion and is_at_least(version, own.version)
+            (key, write.watched)
+            for key, write in self._pending.items()
+            if not write.is_deletion and is_at_least(version, write.version)
         ]
         for key, _ in passed:
             del self._pending[key]
         return passed
 
 
-def _is_confirmed(own: PendingWrite[Any], is_deleted: bool, version: str, uid: str) -> bool:
-    if own.is_deletion and uid == own.uid:
+def _is_confirmed(write: PendingWrite[Any], is_deleted: bool, version: str, uid: str) -> bool:
+    if write.is_deletion and uid == write.uid:
         return is_deleted
-    return is_at_least(version, own.version)
+    return is_at_least(version, write.version)
 
 
 class Change(msgspec.Struct, Generic[T], frozen=True):
@@ -200,13 +200,13 @@ class Cache(Generic[T]):
 
     # following
 
-    def derive(self, derived: Derived) -> None:
+    def attach(self, derived: Derived) -> None:
         """Add an index or aggregate, and fill it with the current objects."""
         for key, obj in self._objects.items():
             derived.commit(derived.stage(key, None, obj))
         self._derived = (*self._derived, derived)
 
-    def underive(self, derived: Derived) -> None:
+    def detach(self, derived: Derived) -> None:
         self._derived = _without(self._derived, derived)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -271,8 +271,8 @@ class Cache(Generic[T]):
             else:
                 self._put(key, None)
             return
-        own = self._overlay.get(key)
-        if own is not None and is_at_least(malformed.resource_version, own.version):
+        write = self._overlay.get(key)
+        if write is not None and is_at_least(malformed.resource_version, write.version):
             self._overlay.drop(key)
         self._mark_malformed(key, malformed)
 
@@ -293,22 +293,22 @@ class Cache(Generic[T]):
         """Record the server's response to our write, as an object of this cache's type or a plain dict."""
         obj = self._typed(answer)
         key, version, uid = self._key(obj), self._version(obj), self._uid(obj)
-        own = self._overlay.get(key)
-        if is_at_least(self.version, version) or (own is not None and _is_outdated(own, version, uid)):
+        write = self._overlay.get(key)
+        if is_at_least(self.version, version) or (write is not None and _is_outdated(write, version, uid)):
             return
-        watched = self._objects.get(key) if own is None else own.watched
+        watched = self._objects.get(key) if write is None else write.watched
         shown = self._selected(key, obj)
-        if shown is None and watched is None and own is None:
+        if shown is None and watched is None and write is None:
             return
-        self._hold(key, PendingWrite(shown=shown, watched=watched, version=version, uid=uid, deadline=deadline))
+        self._show(key, PendingWrite(shown=shown, watched=watched, version=version, uid=uid, deadline=deadline))
 
     def deleted(self, key: Key, uid: str, deadline: float) -> None:
         """Record that the server has deleted the object at our request."""
-        own = self._overlay.get(key)
+        write = self._overlay.get(key)
         known = self._objects.get(key)
         if known is None or (uid and uid != self._uid(known)):
             return
-        watched = known if own is None else own.watched
+        watched = known if write is None else write.watched
         gone = PendingWrite(
             shown=None,
             watched=watched,
@@ -317,36 +317,36 @@ class Cache(Generic[T]):
             is_deletion=True,
             deadline=deadline,
         )
-        self._hold(key, gone)
+        self._show(key, gone)
 
     def overdue(self, now: float) -> list[tuple[Key, PendingWrite[T]]]:
         """Return our writes that the watch should have delivered by now; the caller confirms each by a GET."""
         return self._overlay.overdue(now)
 
-    def settle(self, key: Key, asked: PendingWrite[T], found: Any | None, deadline: float) -> None:
+    def confirm(self, key: Key, asked: PendingWrite[T], found: Any | None, deadline: float) -> None:
         """Record the result of a GET of an overdue object, until the watch delivers it; None if it does not exist.
 
         `asked` is the write that the GET was sent for. A later write of the same object is not affected.
         """
-        own = self._overlay.get(key)
-        if own is None or (own.version, own.is_deletion) != (asked.version, asked.is_deletion):
+        write = self._overlay.get(key)
+        if write is None or (write.version, write.is_deletion) != (asked.version, asked.is_deletion):
             return
         if found is None:
-            self._hold(key, msgspec.structs.replace(own, shown=None, is_deletion=True, deadline=deadline))
+            self._show(key, msgspec.structs.replace(write, shown=None, is_deletion=True, deadline=deadline))
             return
         obj = self._typed(found)
-        settled = PendingWrite(
+        confirmed = PendingWrite(
             shown=self._selected(key, obj),
-            watched=own.watched,
+            watched=write.watched,
             version=self._version(obj),
             uid=self._uid(obj),
             deadline=deadline,
         )
-        self._hold(key, settled)
+        self._show(key, confirmed)
 
-    def _hold(self, key: Key, own: PendingWrite[T]) -> None:
-        self._overlay.hold(key, own)
-        self._put(key, own.shown)
+    def _show(self, key: Key, write: PendingWrite[T]) -> None:
+        self._overlay.add(key, write)
+        self._put(key, write.shown)
 
     def _typed(self, answer: Any) -> T:
         obj: T = answer if isinstance(answer, self._type) else msgspec.convert(answer, self._type)
@@ -431,7 +431,7 @@ def _decisive_fields(malformed: Malformed) -> tuple[Any, ...]:
     return malformed.error, malformed.uid, malformed.is_deleting, malformed.finalizers
 
 
-def _is_outdated(own: PendingWrite[Any], version: str, uid: str) -> bool:
+def _is_outdated(write: PendingWrite[Any], version: str, uid: str) -> bool:
     """Return True if a response is older than the recorded one: responses may overtake each other, and a deletion is
     final."""
-    return is_at_least(own.version, version) or (own.is_deletion and own.uid == uid)
+    return is_at_least(write.version, version) or (write.is_deletion and write.uid == uid)

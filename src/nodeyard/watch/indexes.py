@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, Protocol
 from nodeyard.kube.object_key import Key
 
 
-class _Move(NamedTuple):
+class _IndexChange(NamedTuple):
     key: Key
     new: Any | None
-    leaves: frozenset[str]
-    stands: frozenset[str]
+    removed: frozenset[str]
+    current: frozenset[str]
 
 
 class Index:
@@ -48,20 +48,20 @@ class Index:
         """Return all values that some object has."""
         return self._objects.keys()
 
-    def stage(self, key: Key, old: Any | None, new: Any | None) -> _Move:
+    def stage(self, key: Key, old: Any | None, new: Any | None) -> _IndexChange:
         before = frozenset() if old is None else frozenset(self._values(old))
         after = frozenset() if new is None else frozenset(self._values(new))
-        return _Move(key, new, before - after, after)
+        return _IndexChange(key, new, before - after, after)
 
-    def commit(self, staged: _Move) -> None:
-        key, new, leaves, stands = staged
-        for value in leaves:
+    def commit(self, staged: _IndexChange) -> None:
+        key, new, removed, current = staged
+        for value in removed:
             self._answers.pop(value, None)
             objects = self._objects[value]
             del objects[key]
             if not objects:
                 del self._objects[value]
-        for value in stands:
+        for value in current:
             self._answers.pop(value, None)
             self._objects.setdefault(value, {})[key] = new
 

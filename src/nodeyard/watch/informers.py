@@ -45,7 +45,7 @@ from nodeyard.watch.view import CacheView
 DEBOUNCE_SECONDS: Final = 0.05
 # A healthy watch delivers a write within milliseconds. After this time a GET confirms it.
 CONFIRM_SECONDS: Final = 15.0
-SETTLE_SECONDS: Final = 5.0
+CONFIRM_INTERVAL_SECONDS: Final = 5.0
 _KIND_SOURCES: Final = frozenset(map(full_name, (CUSTOM_RESOURCE_DEFINITIONS, API_SERVICES)))
 """Kinds whose objects add and remove other kinds."""
 
@@ -110,7 +110,7 @@ class InformerFactory:
             if names[0] in informers:
                 raise ValueError(f"{names[0]} is watched twice by one capability")
             informer = self._informer(key_of(watch))
-            informer.is_vital = True
+            informer.is_static = True
             informer.is_optional &= watch.optional
             subscription = Subscription(informer, (watch,), handlers, _need(watch, view))
             informers |= dict.fromkeys(names, informer)
@@ -118,7 +118,7 @@ class InformerFactory:
             folds |= subscription.folds
         for aggregate in aggregates:
             folds[aggregate.name] = Fold(aggregate)
-            informers[aggregate.kind].cache.derive(folds[aggregate.name])
+            informers[aggregate.kind].cache.attach(folds[aggregate.name])
         if declared is not None:
             subscribe, on_shown = partial(self._subscribe, handlers), partial(_notify_synced, handlers)
             dynamic = DynamicKinds(partial(declared, view), informers, indexes, folds, subscribe, on_shown)
@@ -157,7 +157,7 @@ class InformerFactory:
         """Run until cancelled, then stop all watches."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._settle_forever(), name="settle own writes")
+                tasks.create_task(self._confirm_forever(), name="confirm own writes")
                 while True:
                     self._wake.clear()
                     await self.reconcile()
@@ -212,7 +212,7 @@ class InformerFactory:
             self.server_info.notify()
         self.mapper.expects_changes = self._expects_changes()
         if self._identifies:
-            await self.server_info.identify(sum(informer.breaks for informer in self.informers))
+            await self.server_info.identify(sum(informer.restarts for informer in self.informers))
 
     def _expects_changes(self) -> bool:
         """Return True if only discovery would show that a kind or a version appears or goes.
@@ -221,7 +221,7 @@ class InformerFactory:
         """
         if any(informer.is_missing or informer.error for informer in self.informers if informer.needs):
             return True
-        watched = {full_name(each.resource) for each in self.informers if each.is_running and each.is_whole}
+        watched = {full_name(each.resource) for each in self.informers if each.is_running and each.covers_all}
         return self.server_info.expects_changes(is_signalled=watched >= _KIND_SOURCES)
 
     # contact
@@ -304,15 +304,15 @@ class InformerFactory:
             and informer.key.covers(ref.namespace)
         ]
 
-    async def settle(self) -> None:
+    async def confirm_overdue(self) -> None:
         """Confirm by a GET each write that the watch should have delivered by now."""
         if self._is_paused:
             return
         now = self._clock.monotonic()
-        overdue = [(informer, key, own) for informer in self.informers for key, own in informer.cache.overdue(now)]
-        await asyncio.gather(*(self._settle(informer, key, own) for informer, key, own in overdue))
+        overdue = [(informer, key, write) for informer in self.informers for key, write in informer.cache.overdue(now)]
+        await asyncio.gather(*(self._confirm(informer, key, write) for informer, key, write in overdue))
 
-    async def _settle(self, informer: SharedInformer, key: Key, own: PendingWrite[Any]) -> None:
+    async def _confirm(self, informer: SharedInformer, key: Key, write: PendingWrite[Any]) -> None:
         namespace, name = key
         try:
             found = await self._client.get(informer.resource, name, namespace)
@@ -321,13 +321,13 @@ class InformerFactory:
         except (ClientError, msgspec.MsgspecError) as error:
             _log.warning("own write not confirmed", resource=str(informer.key), name=name, reason=str(error))
             return
-        informer.cache.settle(key, own, found, self._clock.monotonic() + CONFIRM_SECONDS)
+        informer.cache.confirm(key, write, found, self._clock.monotonic() + CONFIRM_SECONDS)
 
-    async def _settle_forever(self) -> None:
+    async def _confirm_forever(self) -> None:
         while True:
-            await self._clock.sleep(SETTLE_SECONDS)
+            await self._clock.sleep(CONFIRM_INTERVAL_SECONDS)
             OUTAGES.log_missing(_log, self.missing)
-            await self.settle()
+            await self.confirm_overdue()
 
     # health
 
@@ -353,8 +353,8 @@ class InformerFactory:
             is_known = self._is_known and not self.server_info.is_waited_for
             wanted = [informer for informer in self.informers if informer.is_wanted]
             self._was_synced = is_known and all(informer.is_settled or informer.is_broken for informer in wanted)
-        vital = (informer for informer in self.informers if informer.is_vital and informer.is_wanted)
-        return self._was_synced and all(informer.is_settled or informer.is_broken for informer in vital)
+        required = (informer for informer in self.informers if informer.is_static and informer.is_wanted)
+        return self._was_synced and all(informer.is_settled or informer.is_broken for informer in required)
 
     async def synced(self) -> None:
         """Wait until `is_synced`."""
@@ -388,7 +388,7 @@ class InformerFactory:
         counted = [
             informer
             for informer in view.informers()
-            if informer.is_wanted and (informer.is_vital or not informer.error)
+            if informer.is_wanted and (informer.is_static or not informer.error)
         ]
         return [report for informer in counted if informer.is_broken and (report := informer.report()) is not None]
 

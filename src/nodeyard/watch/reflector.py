@@ -222,7 +222,7 @@ class Reflector(Generic[T]):
         self._on_watch_error = on_watch_error
         self._backoff = backoff or Backoff()
         self._idle_timeout = idle_timeout
-        self._heard_at = clock.monotonic()
+        self._received_at = clock.monotonic()
         self._broken_at: float | None = None
 
     def staleness(self, seconds: float = 0.0) -> str:
@@ -236,7 +236,7 @@ class Reflector(Generic[T]):
 
     @property
     def silence(self) -> float:
-        return self._clock.monotonic() - self._heard_at
+        return self._clock.monotonic() - self._received_at
 
     @property
     def is_stalled(self) -> bool:
@@ -264,7 +264,7 @@ class Reflector(Generic[T]):
 
     async def run(self) -> None:
         """List and watch until cancelled."""
-        self._heard_at = self._clock.monotonic()
+        self._received_at = self._clock.monotonic()
         retry_after = 0.0
         try:
             while True:
@@ -291,7 +291,7 @@ class Reflector(Generic[T]):
             labels=self.informer_key.label_selector,
             fields=self.informer_key.field_selector,
         )
-        self._mark_heard()
+        self._mark_received()
         self._replace(page.items, page.resource_version, page.malformed)
         return ReflectorEvent.LISTED
 
@@ -312,10 +312,10 @@ class Reflector(Generic[T]):
                 await self._stream_list(events)
             elif self.silence <= SILENT_SECONDS:
                 # The server has accepted our version, and sends the next bookmark a minute from now. A watch that was
-                # silent for too long stays stale until it speaks.
-                self._mark_heard()
-            heard = await self._follow(events)
-        if not heard and not is_streaming and self._clock.monotonic() - begun < SHORTEST_WATCH_SECONDS:
+                # silent for too long stays stale until an event or a bookmark arrives.
+                self._mark_received()
+            received = await self._follow(events)
+        if not received and not is_streaming and self._clock.monotonic() - begun < SHORTEST_WATCH_SECONDS:
             raise EndedTooSoon("the watch ended at once without an event")
         return ReflectorEvent.ENDED
 
@@ -324,7 +324,7 @@ class Reflector(Generic[T]):
         objects: dict[Key, T] = {}
         malformed: dict[Key, Malformed] = {}
         async for event in events:
-            self._mark_heard()
+            self._mark_received()
             if isinstance(event, WatchEvent):
                 key = self._key(event.object)
                 malformed.pop(key, None)
@@ -343,23 +343,23 @@ class Reflector(Generic[T]):
 
     async def _follow(self, events: AsyncIterator[Event[T]]) -> int:
         """Store events until the server ends the stream; return how many there were."""
-        heard = 0
+        received = 0
         deliver = self.cache.deliver
         async for event in events:
-            self._mark_heard()
-            heard += 1
+            self._mark_received()
+            received += 1
             if isinstance(event, WatchEvent):
                 deliver(event.object, is_deleted=event.type == "DELETED")
             elif isinstance(event, Bookmark):
                 self.cache.bookmark(event.resource_version)
             else:
                 self.cache.reject(event)
-            if heard == 1:
+            if received == 1:
                 self._recover()
                 self._move(ReflectorEvent.RECEIVED)
-            if heard % BURST == 0:
+            if received % BURST == 0:
                 await asyncio.sleep(0)
-        return heard
+        return received
 
     def _replace(self, objects: list[T], version: str, malformed: tuple[Malformed, ...]) -> None:
         self.cache.replace(objects, version, malformed)
@@ -374,9 +374,9 @@ class Reflector(Generic[T]):
             OUTAGES.reset()
             self._on_watch_error()
 
-    def _mark_heard(self) -> None:
+    def _mark_received(self) -> None:
         was_silent = self.is_synced and self.silence > SILENT_SECONDS
-        self._heard_at = self._clock.monotonic()
+        self._received_at = self._clock.monotonic()
         if was_silent:
             self._on_watch_error()
 

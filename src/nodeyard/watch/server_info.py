@@ -88,9 +88,9 @@ class ServerInfo:
         """The seconds until `identify` should be called again."""
         return max(0.0, self._identify_at - self._clock.monotonic()) if self._is_failing else float("inf")
 
-    async def identify(self, breaks: int) -> None:
-        """Read the cluster's uid if a view asked for it and watches have failed since; `breaks` counts failures."""
-        is_known = self._identified_after == breaks and not self._is_failing
+    async def identify(self, restarts: int) -> None:
+        """Read the cluster's uid if a view asked for it and watches have failed since; `restarts` counts failures."""
+        is_known = self._identified_after == restarts and not self._is_failing
         if not self.is_uid_asked or is_known or self._clock.monotonic() < self._identify_at:
             return
         self._identify_at = self._clock.monotonic() + IDENTIFY_RETRY_SECONDS
@@ -101,7 +101,7 @@ class ServerInfo:
             OUTAGES.log(_log, "cluster identity unknown", "", error)
             self._is_failing = True
             return
-        self._identified_after, self._is_failing = breaks, False
+        self._identified_after, self._is_failing = restarts, False
         self.set_uid(uid)
 
     def set_uid(self, uid: str) -> None:

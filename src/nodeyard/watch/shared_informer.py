@@ -101,7 +101,7 @@ class SharedInformer:
         self.on_watch_error: list[Callable[[], None]] = []
         self.is_optional = True
         """True unless a subscription requires the kind."""
-        self.is_vital = False
+        self.is_static = False
         """True if a capability registered the kind statically. A kind that only users declared blocks nothing."""
         self.is_served: bool | None = None
         """True if the server serves the kind; None while unknown. Used only for optional kinds."""
@@ -124,7 +124,7 @@ class SharedInformer:
         return self.is_served is False or self.resource.version != self._versions[0].version
 
     @property
-    def is_whole(self) -> bool:
+    def covers_all(self) -> bool:
         """True if all objects of the kind are watched."""
         return self.key.selection is None and not self.key.namespace
 
@@ -138,7 +138,7 @@ class SharedInformer:
     @property
     def is_settled(self) -> bool:
         """True if nothing is to be waited for: synced, or a kind that only users declared and cannot be watched."""
-        return self.is_synced or (not self.is_vital and bool(self.error))
+        return self.is_synced or (not self.is_static and bool(self.error))
 
     @property
     def is_broken(self) -> bool:
@@ -159,7 +159,7 @@ class SharedInformer:
         return "" if self.reflector is None else self.reflector.staleness(seconds)
 
     @property
-    def breaks(self) -> int:
+    def restarts(self) -> int:
         """The number of failures of the current watch."""
         return 0 if self.reflector is None else self.reflector.restarts
 

@@ -55,16 +55,16 @@ class _DerivedSet(Generic[D]):
         stale = [name for name, known in self._identities.items() if identities.get(name) != known]
         fresh = [name for name in identities if name in stale or name not in self._identities]
         for name in stale:
-            self._cache.underive(self.derived.pop(name))
+            self._cache.detach(self.derived.pop(name))
         self._identities = identities
         for name in fresh:
             self.derived[name] = make(name)
-            self._cache.derive(self.derived[name])
+            self._cache.attach(self.derived[name])
         return bool(stale or fresh)
 
     def end(self) -> None:
         for each in self.derived.values():
-            self._cache.underive(each)
+            self._cache.detach(each)
 
 
 class Subscription:

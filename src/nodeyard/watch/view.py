@@ -160,7 +160,7 @@ class CacheView:
     def record_lookup(self, resource: Resource[Any]) -> None:
         """Record that an object of this kind was read from the server because the kind is not watched."""
         informer = self._informers.get(full_name(resource))
-        if informer is None or not informer.is_vital:
+        if informer is None or not informer.is_static:
             self._recent_kinds.record_lookup(resource, is_other=informer is not None and informer.is_served is False)
 
     def on_recent_kinds(self, callback: Callable[[], None]) -> None:

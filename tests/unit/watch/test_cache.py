@@ -130,8 +130,8 @@ def test_an_object_that_an_index_rejects_is_malformed_and_nothing_is_half_update
         remove=lambda total, _obj: total - 1,
     )
     fold, zones = Fold(count), Index(lambda obj: [obj.metadata.labels["zone"]])
-    cache.derive(fold)
-    cache.derive(zones)
+    cache.attach(fold)
+    cache.attach(zones)
     cache.deliver(node("a", 1, zone="x"))
     cache.deliver(node("b", 2))
     assert cache.malformed == {("", "b"): "KeyError: 'zone'"}
@@ -143,7 +143,7 @@ def test_an_object_that_an_index_rejects_is_malformed_and_nothing_is_half_update
 def test_a_later_index_includes_existing_objects(cache):
     cache.deliver(node("a", 1, zone="x"))
     index = Index(lambda obj: [obj.metadata.labels["zone"]])
-    cache.derive(index)
+    cache.attach(index)
     assert names(index.find("x")) == ["a"]
 
 

@@ -28,7 +28,7 @@ def shown(cache):
 
 def test_our_write_is_visible_at_once_also_in_indexes(cache):
     index = Index(lambda obj: [obj.metadata.labels["owner"]])
-    cache.derive(index)
+    cache.attach(index)
     cache.wrote(wire(node("a", 8, owner="us")), LATER)
     assert [obj.metadata.name for obj in index.find("us")] == ["a"]
     assert index.find("none") == ()
@@ -183,7 +183,7 @@ def test_a_write_is_overdue_at_its_deadline_and_a_get_confirms_it(cache):
     cache.wrote(node("a", 8), LATER)
     assert cache.overdue(LATER - 1) == []
     [(key, own)] = cache.overdue(LATER)
-    cache.settle(key, own, node("a", 11), 2 * LATER)
+    cache.confirm(key, own, node("a", 11), 2 * LATER)
     assert (shown(cache), cache.overdue(LATER)) == (11, [])
     cache.deliver(node("a", 8))
     assert shown(cache) == 11
@@ -194,7 +194,7 @@ def test_a_write_is_overdue_at_its_deadline_and_a_get_confirms_it(cache):
 def test_a_get_without_result_hides_the_object_until_the_watch_event(cache):
     cache.wrote(node("a", 8), LATER)
     [(key, own)] = cache.overdue(LATER)
-    cache.settle(key, own, None, 2 * LATER)
+    cache.confirm(key, own, None, 2 * LATER)
     assert shown(cache) is None
     cache.deliver(node("a", 8))
     assert shown(cache) is None
@@ -205,7 +205,7 @@ def test_a_get_without_result_hides_the_object_until_the_watch_event(cache):
 def test_a_get_restores_an_object_whose_deletion_failed(cache):
     cache.deleted(KEY, "a", LATER)
     [(key, own)] = cache.overdue(LATER)
-    cache.settle(key, own, node("a", 7), 2 * LATER)
+    cache.confirm(key, own, node("a", 7), 2 * LATER)
     assert shown(cache) == 7
 
 
@@ -213,10 +213,10 @@ def test_a_get_confirms_only_the_write_it_was_sent_for(cache):
     cache.wrote(node("a", 8), LATER)
     [(key, own)] = cache.overdue(LATER)
     cache.deleted(KEY, "a", 2 * LATER)
-    cache.settle(key, own, node("a", 8), 3 * LATER)
+    cache.confirm(key, own, node("a", 8), 3 * LATER)
     assert shown(cache) is None
     cache.deliver(node("a", 9), is_deleted=True)
-    cache.settle(key, own, node("a", 8), 3 * LATER)
+    cache.confirm(key, own, node("a", 8), 3 * LATER)
     assert shown(cache) is None
 
 

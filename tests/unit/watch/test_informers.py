@@ -15,7 +15,7 @@ from nodeyard.process.clock import settle
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch import InformerFactory
-from nodeyard.watch.informers import CONFIRM_SECONDS, SETTLE_SECONDS, expose_metrics
+from nodeyard.watch.informers import CONFIRM_SECONDS, CONFIRM_INTERVAL_SECONDS, expose_metrics
 from nodeyard.watch.reflector import STALLED_SECONDS
 from nodeyard.watch.subscription import EventHandlers
 
@@ -175,7 +175,7 @@ async def test_a_write_that_the_watch_never_delivers_is_confirmed_by_a_get(stage
     never = {**made, "metadata": {**made["metadata"], "resourceVersion": "999999", "labels": {"zone": "x"}}}
     stage.watches.wrote(ref("a"), never)
     assert view.get("Node", "a").metadata.labels == {"zone": "x"}
-    await stage.clock.advance(CONFIRM_SECONDS + SETTLE_SECONDS)
+    await stage.clock.advance(CONFIRM_SECONDS + CONFIRM_INTERVAL_SECONDS)
     assert view.get("Node", "a").metadata.labels == {}
 
 
