@@ -43,6 +43,18 @@ _CUT = "..."
 # The only namespace for Events about cluster-scoped objects.
 _CLUSTER_NAMESPACE = "default"
 
+WINDOW: Final = timedelta(minutes=10)
+QUEUE_SIZE: Final = 4096
+SERIES_MAX: Final = 4096
+LOG_EVERY: Final = 1000
+"""The first lost event is logged, and then every this many."""
+
+_EVENTS: Final = EVENTS.decoded_as(Partial)
+
+log = get_logger("recorder")
+
+_Identity: TypeAlias = tuple[ObjectRef, str, str, str]
+
 
 class Occurrence(Protocol):
     """An Event to record; `runtime.capability.Event` implements it."""
@@ -107,18 +119,7 @@ def _note(message: str) -> str:
     return encoded[: NOTE_MAX - len(_CUT)].decode(errors="ignore") + _CUT
 
 
-WINDOW: Final = timedelta(minutes=10)
-QUEUE_SIZE: Final = 4096
-SERIES_MAX: Final = 4096
-LOG_EVERY: Final = 1000
-"""The first lost event is logged, and then every this many."""
-
-_EVENTS: Final = EVENTS.decoded_as(Partial)
-
-log = get_logger("recorder")
-
 Some = TypeVar("Some", bound=Occurrence)
-_Identity: TypeAlias = tuple[ObjectRef, str, str, str]
 
 
 @dataclass

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from nodeyard.client.resources import Resource
 from nodeyard.process.logs import get_logger
@@ -32,6 +32,11 @@ from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name,
 from nodeyard.watch.subscription import Subscription
 
 MOST: Final = 64
+
+Subscribe: TypeAlias = Callable[[InformerKey, Sequence[WatchSpec]], Subscription]
+"""Subscribes a view to the informer of this key."""
+
+_log = get_logger("watches")
 
 
 class RecentKinds:
@@ -72,12 +77,6 @@ class RecentKinds:
             # Background loops on other threads read views too: the kind may have been evicted just now.
             with suppress(KeyError):
                 self._seen.move_to_end(name)
-
-
-_log = get_logger("watches")
-
-Subscribe = Callable[[InformerKey, Sequence[WatchSpec]], Subscription]
-"""Subscribes a view to the informer of this key."""
 
 
 class DynamicKinds:

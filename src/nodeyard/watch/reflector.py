@@ -47,6 +47,23 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.cache import Cache, Selection
 
+T = TypeVar("T")
+
+# The range of timeoutSeconds of a watch, random so that not all watches restart at once.
+WATCH_SECONDS: Final = (300, 600)
+# Two bookmarks were missed and the idle timeout has passed: the cache counts as stalled.
+STALLED_SECONDS: Final = 150.0
+# The server sends a bookmark every minute: after this time one is missing.
+SILENT_SECONDS: Final = 65.0
+# An empty stream that ends sooner than this is a failure, not the regular end of a watch.
+SHORTEST_WATCH_SECONDS: Final = 1.0
+# Marks an error as missing RBAC permission, which does not resolve by retrying.
+FORBIDDEN: Final = ": forbidden: "
+# The event loop gets a turn after this many consecutive events.
+BURST: Final = 256
+
+_log = get_logger("informer")
+
 
 class Phase(Enum):
     STREAMING = "Streaming"
@@ -111,24 +128,6 @@ def _after_failure(state: State, event: ReflectorEvent) -> State:
     # One relist is normal. A server that expires each list at once must not be relisted in a tight loop.
     phase = relist if state.failures == 0 else Phase.WAITING
     return replace(state, phase=phase, then=relist, failures=failures)
-
-
-T = TypeVar("T")
-
-# The range of timeoutSeconds of a watch, random so that not all watches restart at once.
-WATCH_SECONDS: Final = (300, 600)
-# Two bookmarks were missed and the idle timeout has passed: the cache counts as stalled.
-STALLED_SECONDS: Final = 150.0
-# The server sends a bookmark every minute: after this time one is missing.
-SILENT_SECONDS: Final = 65.0
-# An empty stream that ends sooner than this is a failure, not the regular end of a watch.
-SHORTEST_WATCH_SECONDS: Final = 1.0
-# Marks an error as missing RBAC permission, which does not resolve by retrying.
-FORBIDDEN: Final = ": forbidden: "
-# The event loop gets a turn after this many consecutive events.
-BURST: Final = 256
-
-_log = get_logger("informer")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from nodeyard.watch.cache import Cache
 from nodeyard.watch.indexes import AggregateSpec
 from nodeyard.watch.reflector import InformerKey, Reflector, Report
 
+# A server start or a single failed request is over by then; a missing kind or permission is not.
+REFUSED_SECONDS: Final = 30.0
+
 
 class InformerSpec(Protocol):
     """The part of a watch declaration that identifies its informer."""
@@ -53,10 +56,6 @@ def key_of(watch: InformerSpec) -> InformerKey:
 def in_namespace(kind: str, namespace: str) -> str:
     """Return the name in a view of a kind that is watched in one namespace only: `Secret@openstack`."""
     return f"{kind}@{namespace}" if namespace else kind
-
-
-# A server start or a single failed request is over by then; a missing kind or permission is not.
-REFUSED_SECONDS: Final = 30.0
 
 
 class WatchSpec(InformerSpec, Protocol):

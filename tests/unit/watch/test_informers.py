@@ -15,7 +15,7 @@ from nodeyard.process.clock import settle
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch import InformerFactory
-from nodeyard.watch.informers import CONFIRM_SECONDS, CONFIRM_INTERVAL_SECONDS, expose_metrics
+from nodeyard.watch.informers import CONFIRM_INTERVAL_SECONDS, CONFIRM_SECONDS, expose_metrics
 from nodeyard.watch.reflector import STALLED_SECONDS
 from nodeyard.watch.subscription import EventHandlers
 
