@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from random import Random
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -56,20 +56,16 @@ log = get_logger("recorder")
 _Identity: TypeAlias = tuple[ObjectRef, str, str, str]
 
 
-class Occurrence(Protocol):
-    """An Event to record; `runtime.capability.Event` implements it."""
+@dataclass(frozen=True)
+class Event:
+    """A Kubernetes Event to record; equal events within ten minutes are counted, not repeated."""
 
-    @property
-    def object(self) -> ObjectRef: ...
-
-    @property
-    def type(self) -> str: ...
-
-    @property
-    def reason(self) -> str: ...
-
-    @property
-    def message(self) -> str: ...
+    object: ObjectRef
+    type: str
+    reason: str
+    message: str
+    is_standing: bool = False
+    """The event describes a lasting state: every pass returns it, and it is recorded only when the state changes."""
 
 
 def namespace_of(ref: ObjectRef) -> str:
@@ -77,16 +73,16 @@ def namespace_of(ref: ObjectRef) -> str:
     return _CLUSTER_NAMESPACE if ref.cluster else ref.namespace or _CLUSTER_NAMESPACE
 
 
-def name_of(occurrence: Occurrence, moment: datetime, instance: str) -> str:
+def name_of(event: Event, moment: datetime, instance: str) -> str:
     """Return a unique, valid name, whatever the name of the object is."""
-    identity = (occurrence.object, occurrence.type, occurrence.reason, occurrence.message, instance, moment.isoformat())
-    return f"{occurrence.object.name[:_NAME_MAX].rstrip('-.')}.{sha256(repr(identity).encode()).hexdigest()[:16]}"
+    identity = (event.object, event.type, event.reason, event.message, instance, moment.isoformat())
+    return f"{event.object.name[:_NAME_MAX].rstrip('-.')}.{sha256(repr(identity).encode()).hexdigest()[:16]}"
 
 
-def event_object(occurrence: Occurrence, name: str, moment: datetime, capability: str, instance: str) -> Object:
-    ref = occurrence.object
+def event_object(event: Event, name: str, moment: datetime, capability: str, instance: str) -> Object:
+    ref = event.object
     about = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name}
-    note = occurrence.message
+    note = event.message
     if ref.cluster:
         note = f"{ref}: {note}"
     elif ref.namespace:
@@ -98,9 +94,9 @@ def event_object(occurrence: Occurrence, name: str, moment: datetime, capability
         "kind": "Event",
         "metadata": {"name": name, "namespace": namespace_of(ref)},
         "eventTime": format_rfc3339_micro(moment),
-        "type": occurrence.type,
-        "reason": occurrence.reason[:WORDS_MAX],
-        "action": occurrence.reason[:WORDS_MAX],
+        "type": event.type,
+        "reason": event.reason[:WORDS_MAX],
+        "action": event.reason[:WORDS_MAX],
         "note": _note(note),
         "regarding": about,
         "reportingController": f"{GROUP}/{capability}",
@@ -119,14 +115,11 @@ def _note(message: str) -> str:
     return encoded[: NOTE_MAX - len(_CUT)].decode(errors="ignore") + _CUT
 
 
-Some = TypeVar("Some", bound=Occurrence)
-
-
 @dataclass
 class _Series:
     """Equal events: how many occurred, and how many the server knows of."""
 
-    occurrence: Occurrence
+    event: Event
     first: datetime
     last: datetime
     name: str
@@ -157,16 +150,16 @@ class Recorder:
         self._series: OrderedDict[_Identity, _Series] = OrderedDict()
         self._queue: asyncio.Queue[_Series] = asyncio.Queue(queue_size)
 
-    def record(self, occurrence: Occurrence) -> None:
+    def record(self, event: Event) -> None:
         """Queue an event; never waits and never fails."""
-        key = _identity_of(occurrence)
+        key = _identity_of(event)
         now = self._clock.now()
         series = self._series.get(key)
         if series is not None and now - series.last <= WINDOW:
             series.count += 1
             series.last = now
         else:
-            series = _Series(occurrence, now, now, name_of(occurrence, now, self._instance))
+            series = _Series(event, now, now, name_of(event, now, self._instance))
             self._series[key] = series
         self._series.move_to_end(key)
         if len(self._series) > SERIES_MAX:
@@ -208,31 +201,31 @@ class Recorder:
             await RETRY_POLICY.run(partial(self._write, series), self._clock, self._random)
         except (ClientError, msgspec.MsgspecError) as error:
             self.lost += 1
-            log.warning("event dropped", object=str(series.occurrence.object), error=str(error))
+            log.warning("event dropped", object=str(series.event.object), error=str(error))
 
     async def _write(self, series: _Series) -> None:
         count = series.count
         if series.written and not await self._count(series, count):
             # The server has expired it: by default Events live for an hour.
-            series.name = name_of(series.occurrence, self._clock.now(), self._instance)
+            series.name = name_of(series.event, self._clock.now(), self._instance)
             series.written = 0
         if not series.written:
             await self._create(series, count)
         series.written = count
 
     async def _create(self, series: _Series, count: int) -> None:
-        event = event_object(series.occurrence, series.name, series.first, self._capability, self._instance)
+        body = event_object(series.event, series.name, series.first, self._capability, self._instance)
         if count > 1:
-            event["series"] = series_object(count, series.last)
+            body["series"] = series_object(count, series.last)
         try:
-            await self._client.create(_EVENTS, event)
+            await self._client.create(_EVENTS, body)
         except AlreadyExists:
             # An earlier attempt succeeded, but its response was lost.
             series.written = count
 
     async def _count(self, series: _Series, count: int) -> bool:
         """Update the series count; return False if the Event no longer exists."""
-        namespace = namespace_of(series.occurrence.object)
+        namespace = namespace_of(series.event.object)
         patch = {"series": series_object(count, series.last)}
         try:
             await self._client.patch(_EVENTS, series.name, patch, namespace)
@@ -251,9 +244,9 @@ class StandingEvents:
     def __init__(self) -> None:
         self._recorded: dict[str, frozenset[_Identity]] = {}
 
-    def new(self, key: str, occurrences: Iterable[Some]) -> list[Some]:
+    def new(self, key: str, events: Iterable[Event]) -> list[Event]:
         """Return the events that the previous pass of the key did not have."""
-        now = {_identity_of(each): each for each in occurrences}
+        now = {_identity_of(each): each for each in events}
         before = self._recorded.get(key, frozenset())
         self._recorded[key] = frozenset(now)
         return [each for identity, each in now.items() if identity not in before]
@@ -262,5 +255,5 @@ class StandingEvents:
         self._recorded.pop(key, None)
 
 
-def _identity_of(occurrence: Occurrence) -> _Identity:
-    return (occurrence.object, occurrence.type, occurrence.reason, occurrence.message)
+def _identity_of(event: Event) -> _Identity:
+    return (event.object, event.type, event.reason, event.message)

@@ -16,7 +16,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -49,20 +49,14 @@ REMEMBERED: Final = 10_000
 """Number of digests kept, the latest first; a dropped one costs one write."""
 
 
-class Wanted(Protocol):
-    """A status to write; `runtime.capability.StatusWrite` implements it."""
+class StatusWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """The wanted status of an object; written last, and only if it differs."""
 
-    @property
-    def object(self) -> ObjectRef: ...
-
-    @property
-    def status(self) -> Object: ...
-
-    @property
-    def resource_version(self) -> str: ...
-
-    @property
-    def has_subresource(self) -> bool: ...
+    object: ObjectRef
+    status: Object
+    resource_version: str = ""
+    has_subresource: bool = True
+    """False for a kind without a status subresource (kosmos Cluster): written through the object itself."""
 
 
 class StatusResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,14 +92,14 @@ class StatusWriter:
         """Kinds found to have no status subresource; their status is written through the object itself."""
 
     async def write(
-        self, writes: Sequence[Wanted], shown: Callable[[ObjectRef], Any | None], *, may_write: Callable[[], bool]
+        self, writes: Sequence[StatusWrite], shown: Callable[[ObjectRef], Any | None], *, may_write: Callable[[], bool]
     ) -> tuple[StatusResult, ...]:
         """Write each status. `shown` returns the cached object, dict or struct; None counts as an empty status."""
         pending = [self._write(each, shown(each.object), may_write) for each in writes]
         # The usual single write runs without the cost of a task.
         return (await pending[0],) if len(pending) == 1 else tuple(await asyncio.gather(*pending))
 
-    async def _write(self, wanted: Wanted, cached: Any | None, may_write: Callable[[], bool]) -> StatusResult:
+    async def _write(self, wanted: StatusWrite, cached: Any | None, may_write: Callable[[], bool]) -> StatusResult:
         ref = wanted.object
         if ref.cluster:
             message = f"status is written on the host cluster only, not on cluster {ref.cluster}"
@@ -228,7 +222,7 @@ class StatusWriter:
 class _Attempt:
     """The state of one status write across its attempts."""
 
-    def __init__(self, wanted: Wanted, status: Object, difference: Json, hold: Hold) -> None:
+    def __init__(self, wanted: StatusWrite, status: Object, difference: Json, hold: Hold) -> None:
         self.wanted = wanted
         self.hold = hold
         self.status = status

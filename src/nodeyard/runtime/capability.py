@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-import msgspec
-
 from nodeyard.apply.outcome import Outcome
+from nodeyard.apply.recorder import Event as Event
+from nodeyard.apply.status import StatusWrite as StatusWrite
 from nodeyard.client.decoder import Malformed
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object
@@ -21,6 +21,7 @@ from nodeyard.plan.model import Action, ObjectRef, Plan, Planned
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.surface import Surface
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook
+from nodeyard.watch.indexes import Aggregate as Aggregate
 
 T = TypeVar("T")
 
@@ -101,18 +102,6 @@ class RemoteClusterRef:
     secret: SecretKey | None = None
     """The Secret to read the kubeconfig from instead, by a GET at each connect and periodically, so that no right to
     list Secrets is needed."""
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """An incremental fold over one kind: `add` and `remove` are pure and undo each other."""
-
-    name: str
-    kind: str
-    empty: Callable[[], Any]
-    group: Callable[[Any], Iterable[str]]
-    add: Callable[[Any, Any], Any]
-    remove: Callable[[Any, Any], Any]
 
 
 class View(Protocol):
@@ -216,28 +205,6 @@ class ClusterView(View, Protocol):
     @property
     def version(self) -> str:
         """The version of its API server, such as v1.36.4, read at each connect; empty while unknown."""
-
-
-class StatusWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """The wanted status of an object; written last, and only if it differs."""
-
-    object: ObjectRef
-    status: Object
-    resource_version: str = ""
-    has_subresource: bool = True
-    """False for a kind without a status subresource (kosmos Cluster): written through the object itself."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """A Kubernetes Event to record; equal events within ten minutes are counted, not repeated."""
-
-    object: ObjectRef
-    type: str
-    reason: str
-    message: str
-    is_standing: bool = False
-    """The event describes a lasting state: every pass returns it, and it is recorded only when the state changes."""
 
 
 class PeerOperator(NamedTuple):

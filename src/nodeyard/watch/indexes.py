@@ -12,7 +12,8 @@ accumulate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from nodeyard.kube.object_key import Key
 
@@ -66,25 +67,20 @@ class Index:
             self._objects.setdefault(value, {})[key] = new
 
 
-class AggregateSpec(Protocol):
-    """Declaration of an aggregate by a capability; `add` and `remove` are pure and inverse to each other."""
+@dataclass(frozen=True)
+class Aggregate:
+    """An incremental fold over one kind: `add` and `remove` are pure and undo each other."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def empty(self) -> Callable[[], Any]: ...
-    @property
-    def group(self) -> Callable[[Any], Iterable[str]]: ...
-    @property
-    def add(self) -> Callable[[Any, Any], Any]: ...
-    @property
-    def remove(self) -> Callable[[Any, Any], Any]: ...
+    name: str
+    kind: str
+    empty: Callable[[], Any]
+    group: Callable[[Any], Iterable[str]]
+    add: Callable[[Any, Any], Any]
+    remove: Callable[[Any, Any], Any]
 
 
 class Fold:
-    def __init__(self, folding: AggregateSpec, group: Callable[[Any], Iterable[str]] | None = None) -> None:
+    def __init__(self, folding: Aggregate, group: Callable[[Any], Iterable[str]] | None = None) -> None:
         """`group` replaces the declared group function."""
         self._empty = folding.empty
         self._group = group or folding.group

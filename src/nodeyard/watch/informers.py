@@ -34,7 +34,7 @@ from nodeyard.process.logs import get_logger
 from nodeyard.process.metrics import Metrics
 from nodeyard.watch.cache import PendingWrite
 from nodeyard.watch.dynamic import DynamicKinds
-from nodeyard.watch.indexes import AggregateSpec, Fold, Index
+from nodeyard.watch.indexes import Aggregate, Fold, Index
 from nodeyard.watch.reflector import InformerKey, Report
 from nodeyard.watch.server_info import ServerInfo
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name, key_of
@@ -91,7 +91,7 @@ class InformerFactory:
     def register(
         self,
         watches: Sequence[WatchSpec],
-        aggregates: Sequence[AggregateSpec] = (),
+        aggregates: Sequence[Aggregate] = (),
         handlers: EventHandlers = NO_HANDLERS,
         *,
         declared: Callable[[CacheView], Iterable[WatchSpec]] | None = None,

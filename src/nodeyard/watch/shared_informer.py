@@ -18,7 +18,7 @@ from nodeyard.client.metadata_only import metadata_only
 from nodeyard.client.resources import Resource, view_kind
 from nodeyard.process.clock import Clock
 from nodeyard.watch.cache import Cache
-from nodeyard.watch.indexes import AggregateSpec
+from nodeyard.watch.indexes import Aggregate
 from nodeyard.watch.reflector import InformerKey, Reflector, Report
 
 # A server start or a single failed request is over by then; a missing kind or permission is not.
@@ -66,7 +66,7 @@ class WatchSpec(InformerSpec, Protocol):
     @property
     def indexes(self) -> Mapping[str, Callable[[Any], Iterable[str]]]: ...
     @property
-    def aggregates(self) -> Sequence[AggregateSpec]: ...
+    def aggregates(self) -> Sequence[Aggregate]: ...
     @property
     def identity(self) -> str:
         """Identifies what the indexes and aggregates compute; they are rebuilt when it changes."""

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.cache import Cache, Change, Derived
-from nodeyard.watch.indexes import AggregateSpec, Fold, Index
+from nodeyard.watch.indexes import Aggregate, Fold, Index
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec
 
 Values = Callable[[Any], Iterable[str]]
@@ -110,7 +110,7 @@ class Subscription:
         """Use the functions of these watches; return True if an index or aggregate was rebuilt, added or removed."""
         self._watches = watches
         by_index: dict[str, list[WatchSpec]] = {}
-        by_fold: dict[str, tuple[WatchSpec, AggregateSpec]] = {}
+        by_fold: dict[str, tuple[WatchSpec, Aggregate]] = {}
         for watch in watches:
             for name in watch.indexes:
                 by_index.setdefault(name, []).append(watch)
@@ -142,7 +142,7 @@ class Subscription:
         if self.informer.error or not self.informer.is_synced:
             self._handlers.on_watch_error()
 
-    def _fold(self, folding: AggregateSpec) -> Fold:
+    def _fold(self, folding: Aggregate) -> Fold:
         return Fold(folding, _skip_failures(_addable_groups(folding))) if self._is_late else Fold(folding)
 
     def _values(self, functions: Sequence[Values]) -> Values:
@@ -171,7 +171,7 @@ class Subscription:
                 self._handlers.on_key(key, change, watch)
 
 
-def _addable_groups(folding: AggregateSpec) -> Values:
+def _addable_groups(folding: Aggregate) -> Values:
     """Return a group function that fails for objects that cannot be added, since they could not be removed later."""
 
     @wraps(folding.group)
