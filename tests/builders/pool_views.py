@@ -9,6 +9,7 @@ from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeService, resolved_pools
+from nodeyard.client.decoder import Malformed
 
 
 class PoolsView:
@@ -70,8 +71,9 @@ class PoolsView:
                 value = declared.add(value, deployment) if group in declared.group(deployment) else value
         return value
 
-    def malformed(self, kind: str) -> Mapping[tuple[str, str], str]:
-        return self._malformed if kind == names.SERVICE_KIND else {}
+    def malformed(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
+        errors = self._malformed if kind == names.SERVICE_KIND else {}
+        return {key: Malformed("MODIFIED", *key, "", "7", error) for key, error in errors.items()}
 
     def is_synced(self, kind: str) -> bool:
         return True

@@ -159,7 +159,7 @@ async def _attempt(
         answer = await writer.sender.send(resource, action, write, hold=hold, dry_run=is_dry, failures=failures)
         result: Classified = done(action, answer, version=_version(answer))
     except msgspec.ValidationError as error:
-        # The write succeeded, but the response does not decode; the informer lists such an object as undecodable.
+        # The write succeeded, but the response does not decode; the informer lists such an object as malformed.
         return done(action, message=f"the response does not decode: {error}")
     except Withheld as error:
         return ended(action, Result.HELD, str(error))

@@ -125,12 +125,12 @@ class View(Protocol):
     def watch_error(self, kind: str) -> str:
         """Return the current error of the watch, such as a missing right; empty while it is healthy."""
 
-    def malformed(self, kind: str) -> Mapping[tuple[str, str], str]:
-        """Return the objects that do not decode, by namespace and name, with the error. The last version that decoded
-        stays in the cache. All keys are queued when such an object appears, changes or goes."""
+    def malformed(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
+        """Return the objects that do not decode, by namespace and name: the error, deletion and finalizers.
 
-    def undecodable(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
-        """Return the same objects with their metadata: deletion and finalizers."""
+        The last version that decoded stays in the cache. All keys are queued when such an object appears, changes or
+        goes.
+        """
 
     @property
     def uid(self) -> str:

@@ -184,13 +184,8 @@ class Cache(Generic[T]):
         return self._key(obj)
 
     @property
-    def malformed(self) -> Mapping[Key, str]:
-        """The decoding error of each malformed object."""
-        return {key: each.error for key, each in self._malformed.items()}
-
-    @property
-    def undecodable(self) -> Mapping[Key, Malformed]:
-        """The metadata of each malformed object."""
+    def malformed(self) -> Mapping[Key, Malformed]:
+        """The metadata and the error of each malformed object."""
         return dict(self._malformed)
 
     @property

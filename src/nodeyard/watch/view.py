@@ -126,11 +126,8 @@ class CacheView:
         """Return why the cache of a kind has been stale for at least this many seconds; empty if it is not."""
         return self._informer(kind).staleness(seconds)
 
-    def malformed(self, kind: str) -> Mapping[Key, str]:
+    def malformed(self, kind: str) -> Mapping[Key, Malformed]:
         return self._informer(kind).cache.malformed
-
-    def undecodable(self, kind: str) -> Mapping[Key, Malformed]:
-        return self._informer(kind).cache.undecodable
 
     @property
     def uid(self) -> str:

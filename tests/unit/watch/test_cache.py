@@ -24,6 +24,10 @@ def seen(cache):
     return changes
 
 
+def errors(cache):
+    return {key: each.error for key, each in cache.malformed.items()}
+
+
 def malformed(name, version, error="bad", type="MODIFIED"):
     return Malformed(type, "", name, name, str(version), error)
 
@@ -91,7 +95,7 @@ def test_an_object_that_does_not_decode_leaves_the_last_one_that_did(cache, seen
     cache.deliver(node("a", 1))
     cache.reject(malformed("a", 2))
     assert names(cache.all()) == ["a"]
-    assert cache.malformed == {("", "a"): "bad"}
+    assert errors(cache) == {("", "a"): "bad"}
     assert seen[-1] == (cache.get(("", "a")), cache.get(("", "a")))
     assert cache.version == "2"
 
@@ -116,7 +120,7 @@ def test_a_relist_keeps_the_errors_of_what_is_listed_and_no_others(cache):
     cache.deliver(node("a", 1))
     cache.reject(malformed("gone", 2))
     cache.replace([node("b", 3)], "5", [malformed("a", 4, "worse", "LISTED")])
-    assert cache.malformed == {("", "a"): "worse"}
+    assert errors(cache) == {("", "a"): "worse"}
     assert names(cache.all()) == ["a", "b"]
 
 
@@ -134,10 +138,10 @@ def test_an_object_that_an_index_rejects_is_malformed_and_nothing_is_half_update
     cache.attach(zones)
     cache.deliver(node("a", 1, zone="x"))
     cache.deliver(node("b", 2))
-    assert cache.malformed == {("", "b"): "KeyError: 'zone'"}
+    assert errors(cache) == {("", "b"): "KeyError: 'zone'"}
     assert fold.value("all") == 1
     cache.deliver(node("b", 3, zone="x"))
-    assert (fold.value("all"), names(zones.find("x")), cache.malformed) == (2, ["a", "b"], {})
+    assert (fold.value("all"), names(zones.find("x")), errors(cache)) == (2, ["a", "b"], {})
 
 
 def test_a_later_index_includes_existing_objects(cache):
@@ -161,13 +165,13 @@ def test_a_cache_without_a_reflector_is_empty_and_says_so(cache, seen):
     assert [new for _, new in seen[-2:]] == [None, None]
 
 
-def test_listeners_get_added_changed_and_removed_undecodable_objects(cache):
+def test_listeners_get_added_changed_and_removed_malformed_objects(cache):
     told = []
-    cache.listen_malformed(lambda: told.append(sorted(cache.undecodable)))
+    cache.listen_malformed(lambda: told.append(sorted(cache.malformed)))
     cache.reject(malformed("a", 2))
     cache.reject(malformed("a", 3))
     assert told == [[("", "a")]]
-    assert cache.undecodable["", "a"].resource_version == "3"
+    assert cache.malformed["", "a"].resource_version == "3"
     cache.reject(msgspec.structs.replace(malformed("a", 4), is_deleting=True))
     cache.reject(malformed("a", 5, type="DELETED"))
     assert told == [[("", "a")], [("", "a")], []]

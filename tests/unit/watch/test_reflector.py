@@ -297,13 +297,13 @@ async def test_a_page_about_maintenance_does_not_end_the_watch_for_an_hour(stage
     assert stage.names == {"a": 6}
 
 
-async def test_one_undecodable_object_is_set_aside_and_the_stream_continues(staged):
+async def test_one_malformed_object_is_set_aside_and_the_stream_continues(staged):
     bad = {"type": "MODIFIED", "object": {"metadata": {"name": "a", "resourceVersion": "6", "labels": 5}}}
     stage = await staged([added("a", 1), bookmark(5, is_end=True), bad, added("b", 7), Hold()])
     assert stage.names == {"a": 1, "b": 7}
-    [(key, error)] = stage.cache.malformed.items()
+    [(key, found)] = stage.cache.malformed.items()
     assert key == ("", "a")
-    assert "labels" in error
+    assert "labels" in found.error
     assert stage.informer.report().malformed == 1
 
 

@@ -60,7 +60,7 @@ def collect(view: View, name: str, _now: datetime) -> PoolsSnapshot | None:
         return None
     management = _management(view, lc)
     wanted = resolved_pools(lc.spec.nodes)
-    malformed = {key[1]: error for key, error in view.malformed(names.CLASS_KIND).items()}
+    malformed = {name: each.error for (_, name), each in view.malformed(names.CLASS_KIND).items()}
     return PoolsSnapshot(
         cluster=lc,
         classes=node_classes(view, lc),
@@ -229,7 +229,7 @@ def collect_classes(view: View, _now: datetime) -> ClassesSnapshot:
         for id, pool in resolved_pools(cluster.spec.nodes).items():
             if pool.node_class:
                 uses.setdefault(pool.node_class, []).append(_class_use(view, cluster, id, pool.node_class, provider))
-    malformed = {key[1]: error for key, error in view.malformed(names.CLASS_KIND).items()}
+    malformed = {name: each.error for (_, name), each in view.malformed(names.CLASS_KIND).items()}
     return ClassesSnapshot(view.all(names.CLASS_KIND), uses, malformed)
 
 
@@ -250,7 +250,7 @@ def _class_use(view: View, cluster: LatticeCluster, id: str, class_name: str, pr
 def collect_services(view: View, _now: datetime) -> ServicesSnapshot:
     clusters: Sequence[LatticeCluster] = view.all(names.CLUSTER_KIND)
     services: Sequence[LatticeService] = view.all(names.SERVICE_KIND)
-    malformed = dict(view.malformed(names.SERVICE_KIND))
+    malformed = {key: each.error for key, each in view.malformed(names.SERVICE_KIND).items()}
     return ServicesSnapshot(
         services=[each for each in services if (each.metadata.namespace, each.metadata.name) not in malformed],
         # Without services the pools of all clusters need not be read.

@@ -20,7 +20,7 @@ from nodeyard.runtime.capability import View
 def collect(view: View, _key: str, _now: datetime) -> SparesSnapshot:
     nodes: Sequence[Node] = view.all("Node")
     templates: Sequence[NodeTemplate] = view.all(names.KIND)
-    malformed = {name: each for (_namespace, name), each in view.undecodable(names.KIND).items()}
+    malformed = {name: each for (_namespace, name), each in view.malformed(names.KIND).items()}
     if malformed:
         # The cache may still have the last version that could be decoded.
         templates = [template for template in templates if template.name not in malformed]

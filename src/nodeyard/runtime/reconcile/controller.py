@@ -333,7 +333,7 @@ class Controller:
         self._leadership.refresh_keys()
 
     def _on_server_change(self) -> None:
-        """Handle a change that maps to no key: of the server itself, or of undecodable objects."""
+        """Handle a change that maps to no key: of the server itself, or of malformed objects."""
         self.resync()
         self._clusters.refresh()
 

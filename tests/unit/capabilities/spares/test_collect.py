@@ -21,11 +21,11 @@ class FakeView:
     """Fake view of a cache with the given objects."""
 
     def __init__(
-        self, *, pods_synced: bool = True, undecodable: Mapping[tuple[str, str], Malformed] | None = None, **kinds: Any
+        self, *, pods_synced: bool = True, malformed: Mapping[tuple[str, str], Malformed] | None = None, **kinds: Any
     ):
         self.kinds: dict[str, Sequence[Any]] = kinds
         self.pods_synced = pods_synced
-        self.broken = dict(undecodable or {})
+        self.broken = dict(malformed or {})
         self.asked: list[str] = []
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
@@ -46,7 +46,7 @@ class FakeView:
     def is_synced(self, kind: str) -> bool:
         return self.pods_synced
 
-    def undecodable(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
+    def malformed(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
         return self.broken
 
 
@@ -80,7 +80,7 @@ def test_pods_that_are_not_there_yet_are_unknown_and_not_absent() -> None:
 
 def test_templates_that_did_not_decode_are_no_longer_what_they_were() -> None:
     broken = unread("web")
-    view = FakeView(undecodable={("", "web"): broken}, NodeTemplate=[template("web"), template("other")])
+    view = FakeView(malformed={("", "web"): broken}, NodeTemplate=[template("web"), template("other")])
     seen = collect(view, names.KEY, NOW)
     assert seen.malformed == {"web": broken}
     assert [each.name for each in seen.templates] == ["other"]
