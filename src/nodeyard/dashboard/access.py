@@ -124,10 +124,6 @@ class Access:
             return "Open the address with the token that `nodeyard dashboard` printed."
         return "Sign in with a Kubernetes bearer token, for example of `kubectl create token`."
 
-    @property
-    def takes_tokens(self) -> bool:
-        return self._check is not None
-
     # sessions
 
     async def open_local(self, token: str) -> str:

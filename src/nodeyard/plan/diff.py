@@ -18,7 +18,6 @@ from typing import Any
 from nodeyard.kube import patch as patches
 from nodeyard.kube.fields import child, key
 from nodeyard.kube.json import Json, Object, json_equal
-from nodeyard.plan.apply_preview import merge_fields
 from nodeyard.plan.list_keys import is_set, keys_of, name_of
 from nodeyard.plan.model import FieldChange
 from nodeyard.plan.secrets import conceal
@@ -51,11 +50,6 @@ def diff_patch(old: Object, patch: Json, *, secrets: Sequence[str] = ()) -> tupl
     """Return what a merge patch, or a list of JSON patch operations, changes in the object."""
     new = patches.json_patch(old, patch) if isinstance(patch, list) else patches.merge_patch(old, patch)
     return diff(old, new, secrets=secrets)
-
-
-def diff_applied(old: Object | None, fields: Object, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
-    """Return what a server-side apply of these fields sets in the object; removals are known only to the server."""
-    return diff(old, fields if old is None else merge_fields(old, fields), secrets=secrets)
 
 
 class _Collector:

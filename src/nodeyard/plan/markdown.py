@@ -14,7 +14,7 @@ from typing import Final
 from nodeyard.plan.brake import describe_disturbed, is_disruptive
 from nodeyard.plan.groups import ActionGroup, BlockedGroup, group_actions, group_blocked, group_plans, is_held
 from nodeyard.plan.layout import counted
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import listed
 from nodeyard.plan.model import Plan
 from nodeyard.plan.render import HELD, TEXTS, describe_objects, render_diff, summarize
 from nodeyard.plan.style import PLAIN, Role, Style, clean

@@ -15,9 +15,13 @@ The same message serves plans, conditions, Events, `why` and the dashboard. Its 
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
 
 import msgspec
+
+NAMED: Final = 5
+"""Number of items that a message names at most."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -69,3 +73,9 @@ PAST: Final = {
     "Writes": "Wrote",
 }
 """The past tense of each verb that begins the text of an action."""
+
+
+def listed(items: Sequence[Any], most: int = NAMED) -> str:
+    """Join the first few items and count the rest: `a, b and 3 more`."""
+    shown = ", ".join(map(str, items[:most]))
+    return f"{shown} and {len(items) - most} more" if len(items) > most else shown

@@ -21,7 +21,7 @@ from typing import Final
 from nodeyard.plan.brake import describe_disturbed, disturbed_nodes, is_disruptive
 from nodeyard.plan.groups import ActionGroup, BlockedGroup, group_actions, group_blocked, group_plans, is_held, sign
 from nodeyard.plan.layout import counted, encode, format_value, pluralize
-from nodeyard.plan.message_format import NAMED, listed
+from nodeyard.plan.message import NAMED, listed
 from nodeyard.plan.model import Action, Blocked, FieldChange, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.plan.style import BLANK, PLAIN, Line, Role, Style

@@ -93,10 +93,3 @@ class Schema:
 
     compiled: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """Cache of the checks and walks that are compiled from this node at first use."""
-
-    @property
-    def is_atomic(self) -> bool:
-        """Return whether one field manager owns the whole value: scalars, atomic maps, lists that are no set or map."""
-        if self.type == "array":
-            return self.list_type not in ("set", "map")
-        return self.map_type == "atomic"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from nodeyard.plan.diff import diff, diff_applied, diff_patch
+from nodeyard.plan.apply_preview import merge_fields
+from nodeyard.plan.diff import diff, diff_patch
 from nodeyard.plan.model import FieldChange
 
 SPARE = {"key": "node.cybozu.io/spare", "effect": "NoSchedule", "value": "true"}
@@ -123,6 +124,10 @@ def test_a_merge_patch_is_shown_by_what_it_changes():
 def test_a_json_patch_is_shown_the_same_way():
     patch = [{"op": "add", "path": "/metadata/labels/a", "value": "1"}]
     assert diff_patch(node({"b": "2"}), patch) == (FieldChange(path="metadata.labels[a]", to="1"),)
+
+
+def diff_applied(old, fields):
+    return diff(old, fields if old is None else merge_fields(old, fields))
 
 
 def test_an_apply_shows_only_the_fields_it_sets():

@@ -33,7 +33,7 @@ from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.watched import CLUSTER, LeafPod, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
 from nodeyard.kube.objects import Lease, Secret
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import listed
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import (
     Aggregate,

@@ -12,8 +12,7 @@ from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.plan.layout import counted
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import NAMED
+from nodeyard.plan.message import NAMED, Message
 
 _FIRST: Final = ("cpu", "memory", "pods")
 _MODELS: Final = "spec.clusterTreeOptions.leafModels"

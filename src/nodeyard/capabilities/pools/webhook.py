@@ -35,8 +35,7 @@ from nodeyard.capabilities.pools.validation.node_keys import Fault, faults
 from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.layout import counted
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 from nodeyard.plan.model import Action, Disruption
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook, WebhookRule, allowed, denied

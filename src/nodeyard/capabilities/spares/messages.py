@@ -15,8 +15,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.kube.names import PAUSED
 from nodeyard.plan.builder import NAMED
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 from nodeyard.plan.model import Action
 
 

@@ -8,8 +8,7 @@ from typing import Literal
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.messages.objects import NAMED, Allowed, ObjectMessage, class_text
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 
 
 class ReleaseMessage(ObjectMessage, frozen=True):

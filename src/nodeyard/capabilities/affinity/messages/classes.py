@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from nodeyard.capabilities.affinity.messages.objects import NAMED, class_text
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.plan.layout import counted
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 
 
 class ClassMessage(Message, frozen=True):

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from nodeyard.capabilities.affinity.messages.objects import NAMED, class_text
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 
 
 class PodMessage(Message, frozen=True):

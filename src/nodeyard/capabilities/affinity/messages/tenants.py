@@ -8,7 +8,7 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.messages.objects import NAMED, ObjectMessage
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.plan.layout import counted
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import listed
 
 
 class TenantMessage(ObjectMessage, frozen=True):

@@ -12,8 +12,7 @@ from nodeyard.capabilities.pools.messages.base import ClusterMessage, PoolMessag
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import DeletionPolicy, Pivot
 from nodeyard.plan.layout import counted
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 
 _REMOVALS: Final[Mapping[DeletionPolicy, str]] = {
     DeletionPolicy.DRAIN: "cordoned and drained within their disruption budgets, then deleted",

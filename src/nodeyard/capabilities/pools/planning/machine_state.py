@@ -99,11 +99,6 @@ def is_control_plane_initialized(cluster: Object | None, control_plane: Object |
     return False
 
 
-def is_infrastructure_provisioned(cluster: Object | None) -> bool:
-    initialization = ((cluster or {}).get("status") or {}).get("initialization") or {}
-    return bool(initialization.get("infrastructureProvisioned"))
-
-
 def is_initialized(snapshot: PoolsSnapshot) -> bool:
     """Return True once the control plane of the cluster is initialized."""
     return is_control_plane_initialized(snapshot.management.cluster, snapshot.management.control_plane)

@@ -60,8 +60,7 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.builder import PlanBuilder
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import NAMED
+from nodeyard.plan.message import NAMED, Message
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
 

@@ -22,8 +22,7 @@ from nodeyard.capabilities.pools.messages.states import (
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import ServicesSnapshot
 from nodeyard.capabilities.pools.types import LatticeService
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import NAMED
+from nodeyard.plan.message import NAMED, Message
 from nodeyard.plan.model import Blocked, Candidate, Decision, ObjectRef, Plan, Planned
 
 _REMEDIES: Final[Mapping[Reason, Message]] = {

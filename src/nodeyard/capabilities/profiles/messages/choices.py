@@ -6,8 +6,7 @@ from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.messages.base import KEPT, NodeServiceMessage, ProfileMessage
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.types import Source
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 
 
 def annotated(source: str, node: str, role: str) -> str:

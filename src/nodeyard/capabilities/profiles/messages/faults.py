@@ -14,8 +14,7 @@ from nodeyard.capabilities.profiles.messages.base import (
 )
 from nodeyard.capabilities.profiles.messages.choices import annotated
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 from nodeyard.runtime.rbac import grant_remedy
 
 

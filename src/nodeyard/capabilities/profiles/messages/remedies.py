@@ -8,8 +8,7 @@ from typing import Final
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.types import UpdatePolicy
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 
 _GRANT: Final = "a ClusterRole that aggregates to Nodeyard's role for profiles"
 

@@ -12,8 +12,7 @@ from nodeyard.capabilities.profiles.messages.base import (
 )
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.types import UpdatePolicy
-from nodeyard.plan.message import Message
-from nodeyard.plan.message_format import listed
+from nodeyard.plan.message import Message, listed
 
 # rollouts
 

@@ -55,10 +55,6 @@ class Effective:
     """Fields of the node's spec whose value is inherited."""
     faults: tuple[InheritanceFault, ...] = ()
 
-    @property
-    def ssh_key_secret(self) -> str:
-        return self.section.ansible_ssh_private_key_secret
-
     def wire(self) -> Object:
         """Return the value of status.effective: names instead of possibly secret content, and no empty fields."""
         shown = {

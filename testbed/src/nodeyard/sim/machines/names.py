@@ -59,7 +59,6 @@ SECRET_TYPE: Final = "cluster.x-k8s.io/secret"
 # conditions
 READY: Final = "Ready"
 AVAILABLE: Final = "Available"
-UP_TO_DATE: Final = "UpToDate"
 DELETING: Final = "Deleting"
 PAUSED_CONDITION: Final = "Paused"
 
