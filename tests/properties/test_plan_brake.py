@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.plan.brake import Limit, brake, disturbed_nodes, is_disruptive
+from nodeyard.plan.brake import Limit, brake, disrupted_nodes, is_disruptive
 from nodeyard.plan.model import Disruption
 
 from ..builders.plans import action, node_ref, plan
@@ -33,8 +33,8 @@ MANAGED = st.integers(0, 20)
 @given(plans(), LIMITS, MANAGED)
 def test_no_disruptive_action_passes_unapproved_above_the_limit(one, limit, managed):
     now, held = brake(one, limit, managed)
-    disturbed = len(disturbed_nodes(one.actions))
-    if limit.is_exceeded(disturbed, managed):
+    disrupted = len(disrupted_nodes(one.actions))
+    if limit.is_exceeded(disrupted, managed):
         assert not any(map(is_disruptive, now.actions))
         assert held is not None
     else:

@@ -35,7 +35,7 @@ def approve(
     from nodeyard.app.capabilities import choose
     from nodeyard.cli import cluster, signals
     from nodeyard.client.config import Config
-    from nodeyard.plan.brake import Limit, describe_disturbed
+    from nodeyard.plan.brake import Limit, describe_disrupted
     from nodeyard.plan.layout import counted
     from nodeyard.process import logs
 
@@ -58,7 +58,7 @@ def approve(
                 held = [(each, each.braked.held) for each in dry_plans if each.braked.held is not None]
                 return [
                     f"{plan.id}  {dry_plan.capability.name} {dry_plan.key}: "
-                    f"{describe_disturbed(plan.actions)} disrupted by "
+                    f"{describe_disrupted(plan.actions)} disrupted by "
                     f"{counted(len(plan.actions), 'action')}"
                     for dry_plan, plan in held
                 ] or ["no plan is held"]

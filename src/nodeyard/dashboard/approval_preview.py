@@ -18,7 +18,7 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Pod
 from nodeyard.kube.selectors.labels import LabelSelector, SelectorError
 from nodeyard.kube.selectors.objects import from_object
-from nodeyard.plan.brake import disturbed_nodes
+from nodeyard.plan.brake import disrupted_nodes
 from nodeyard.plan.layout import counted
 from nodeyard.plan.model import Action, Disruption, Plan
 
@@ -37,7 +37,7 @@ _STEPS: Final[Mapping[Disruption, str]] = {
 
 async def preview(client: Client | None, held: Plan) -> ApprovalPreview:
     """Return what approving the held plan means; without a client, without pods and budgets."""
-    nodes = disturbed_nodes(held.actions)
+    nodes = disrupted_nodes(held.actions)
     local = sorted({node for action in held.actions if not action.object.cluster for node in _nodes_of(action)})
     pods: list[Pod] = []
     budgets: list[Object] = []

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.dashboard.wire import GROUPED, SAMPLES, BlockedGroup, Group, Held, PlanSummary
-from nodeyard.plan.brake import Braked, disturbed_nodes, is_disruptive
+from nodeyard.plan.brake import Braked, disrupted_nodes, is_disruptive
 from nodeyard.plan.groups import group_key
 from nodeyard.plan.model import Action, Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
@@ -44,7 +44,7 @@ def _held(now: Plan, held: Plan, new: Collection[Any] | None) -> Held:
         id=held.id,
         reason=EngineReason.NEEDS_APPROVAL.value,
         message="" if why is None else why.facts.text(),
-        nodes=max(len(disturbed_nodes(held.actions)), group_nodes),
+        nodes=max(len(disrupted_nodes(held.actions)), group_nodes),
         actions=len(held.actions),
         groups=fold(held.actions, new)[:GROUPED],
     )
@@ -86,7 +86,7 @@ def _group(id: str, members: Sequence[Action], group_of: Mapping[str, str], new:
         reason=first.reason,
         message=first.facts.text(),
         disruption=first.disruption.value,
-        nodes=len(disturbed_nodes(members)) if is_disruptive(first) else 0,
+        nodes=len(disrupted_nodes(members)) if is_disruptive(first) else 0,
         count=len(members),
         samples=tuple(action.object for action in members[:SAMPLES]),
         after=tuple(sorted(after - {id})),

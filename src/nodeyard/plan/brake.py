@@ -36,8 +36,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 25
     percent: int = 10
 
-    def is_exceeded(self, disturbed: int, managed: int) -> bool:
-        return disturbed > self.nodes and disturbed * 100 > self.percent * managed
+    def is_exceeded(self, disrupted: int, managed: int) -> bool:
+        return disrupted > self.nodes and disrupted * 100 > self.percent * managed
 
     @property
     def option(self) -> str:
@@ -74,7 +74,7 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
     planning, so the id is assigned only where the plan is shown.
     """
     counted = list(filter(is_counted, plan.actions))
-    is_exceeded = limit.is_exceeded(len(disturbed_nodes(counted)), managed)
+    is_exceeded = limit.is_exceeded(len(disrupted_nodes(counted)), managed)
     if not is_exceeded and not _is_held_apart(counted, limit, managed):
         return Braked(plan, None)
     approved_ids = {part for id in approved for part in id.split(JOINT)}
@@ -91,13 +91,13 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
     base = max([managed, *(action.group_managed for action in counted)])
     needs_approval = NeedsApproval(
         id=id,
-        nodes=_total_disturbed(counted),
+        nodes=_count_disrupted(counted),
         managed=base,
         limit=str(limit),
-        disrupts=describe_disturbed(counted) if _count_objects(counted) else "",
+        disrupts=describe_disrupted(counted) if _count_objects(counted) else "",
         always=any(action.always_asks for action in counted),
     )
-    return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held_actions, needs_approval)), held)
+    return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _to_blocked(held_actions, needs_approval)), held)
 
 
 def _find_unapproved(
@@ -107,13 +107,13 @@ def _find_unapproved(
     open_groups = {id: actions for id, actions in approvals(plan, counted).items() if id not in approved_ids}
     apart = {id: actions for id, actions in open_groups.items() if _is_held_apart(actions, limit, managed)}
     rest = (actions for id, actions in open_groups.items() if id not in apart)
-    disturbed = disturbed_nodes(action for actions in rest for action in actions)
-    return open_groups if limit.is_exceeded(len(disturbed), managed) else apart
+    disrupted = disrupted_nodes(action for actions in rest for action in actions)
+    return open_groups if limit.is_exceeded(len(disrupted), managed) else apart
 
 
-def _total_disturbed(actions: Collection[Action]) -> int:
+def _count_disrupted(actions: Collection[Action]) -> int:
     """Count the nodes of the plan itself, or of its largest approval group if that is more."""
-    return max([len(disturbed_nodes(actions)), *(action.group_nodes for action in actions)])
+    return max([len(disrupted_nodes(actions)), *(action.group_nodes for action in actions)])
 
 
 def _is_held_apart(actions: Iterable[Action], limit: Limit, managed: int) -> bool:
@@ -127,18 +127,18 @@ def _is_held_apart(actions: Iterable[Action], limit: Limit, managed: int) -> boo
     )
 
 
-def disturbed_nodes(actions: Iterable[Action]) -> set[str]:
-    """Return what the disruptive actions disturb: nodes by name, and each object that names no node."""
-    return {node for action in actions if is_disruptive(action) for node in _disturbed(action)}
+def disrupted_nodes(actions: Iterable[Action]) -> set[str]:
+    """Return what the disruptive actions disrupt: nodes by name, and each object that names no node."""
+    return {node for action in actions if is_disruptive(action) for node in _disrupted_by(action)}
 
 
-def describe_disturbed(actions: Collection[Action], *, in_all: bool = True) -> str:
+def describe_disrupted(actions: Collection[Action], *, in_all: bool = True) -> str:
     """Return `3 nodes`, `1 Namespace` or `3 nodes and 1 Namespace`; other objects are counted by kind.
 
     `in_all` also counts nodes that the plans of other keys disrupt in the same approval group.
     """
     objects = _count_objects(actions)
-    total = _total_disturbed(actions) if in_all else len(disturbed_nodes(actions))
+    total = _count_disrupted(actions) if in_all else len(disrupted_nodes(actions))
     nodes = total - objects.total()
     parts = [layout.counted(nodes, "node")] if nodes > 0 or not objects else []
     return " and ".join([*parts, *(layout.counted(number, kind) for kind, number in sorted(objects.items()))])
@@ -162,7 +162,7 @@ def is_counted(action: Action) -> bool:
     return is_disruptive(action) and not action.already_approved
 
 
-def _disturbed(action: Action) -> tuple[str, ...]:
+def _disrupted_by(action: Action) -> tuple[str, ...]:
     ref = action.object
     if _names_nodes(action):
         return tuple(_qualify(node, ref.cluster) for node in action.disrupts or (ref.name,))
@@ -194,7 +194,7 @@ def _with_dependents(actions: Iterable[Action], first: Iterable[Action]) -> set[
     return held
 
 
-def _blocked(actions: Iterable[Action], message: NeedsApproval) -> tuple[Blocked, ...]:
+def _to_blocked(actions: Iterable[Action], message: NeedsApproval) -> tuple[Blocked, ...]:
     """Return one entry for each object, even if several actions concern it."""
     refs: dict[ObjectRef, None] = dict.fromkeys(action.object for action in actions)
     return tuple(Blocked(object=ref, reason=message.reason, facts=message) for ref in refs)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from nodeyard.plan.brake import describe_disturbed, is_disruptive
+from nodeyard.plan.brake import describe_disrupted, is_disruptive
 from nodeyard.plan.groups import ActionGroup, BlockedGroup, group_actions, group_blocked, group_plans, is_held
 from nodeyard.plan.layout import counted
 from nodeyard.plan.message import listed
@@ -70,7 +70,7 @@ def _action_row(group: ActionGroup) -> str:
     first, refs = group.first, [action.object for action in group.actions]
     disruption = ""
     if is_disruptive(first):
-        disruption = f"**{first.disruption.value}** {describe_disturbed(group.actions, in_all=False)}"
+        disruption = f"**{first.disruption.value}** {describe_disrupted(group.actions, in_all=False)}"
     objects = escape(describe_objects(refs))
     return f"| {first.verb.value} | {objects} | {_reason(first.reason, group.messages())} | {disruption} |"
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from nodeyard.plan.brake import describe_disturbed, disturbed_nodes, is_disruptive
+from nodeyard.plan.brake import describe_disrupted, disrupted_nodes, is_disruptive
 from nodeyard.plan.groups import ActionGroup, BlockedGroup, group_actions, group_blocked, group_plans, is_held, sign
 from nodeyard.plan.layout import counted, encode, format_value, pluralize
 from nodeyard.plan.message import NAMED, listed
@@ -120,9 +120,9 @@ def _disruption(actions: Sequence[Action]) -> str:
         return mark
     if len(actions) == 1 and len(first.disrupts) == 1:
         return f"{mark} (node {first.disrupts[0]})"
-    nodes = len(disturbed_nodes(actions))
+    nodes = len(disrupted_nodes(actions))
     is_plain = nodes == len(actions) and all(action.disrupts in ((), (action.object.name,)) for action in actions)
-    return mark if is_plain else f"{mark} ({describe_disturbed(actions, in_all=False)})"
+    return mark if is_plain else f"{mark} ({describe_disrupted(actions, in_all=False)})"
 
 
 def _messages(reason: str, texts: Sequence[str], style: Style) -> Iterator[Line]:
@@ -193,7 +193,7 @@ def summarize(plans: Sequence[Plan]) -> str:
     if waiting := sum(bool(action.after) for action in actions):
         parts.append(f"{waiting} waiting for other actions")
     if any(map(is_disruptive, actions)):
-        parts.append(f"{describe_disturbed(actions, in_all=False)} disrupted")
+        parts.append(f"{describe_disrupted(actions, in_all=False)} disrupted")
     if held:
         parts.append(f"{counted(held, 'object')} held for approval")
     if not parts:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from nodeyard.plan.brake import Limit, describe_disturbed, disturbed_nodes
+from nodeyard.plan.brake import Limit, describe_disrupted, disrupted_nodes
 from nodeyard.plan.model import Plan
 from nodeyard.process.version import VERSION
 
@@ -55,9 +55,9 @@ def publish(limit: Limit, observe: str, held: Iterable[Plan]) -> Publication:
         HeldPlan(
             id=plan.id[:TEXT_MAX],
             key=plan.key[:TEXT_MAX],
-            nodes=max(len(disturbed_nodes(plan.actions)), max((each.group_nodes for each in plan.actions), default=0)),
+            nodes=max(len(disrupted_nodes(plan.actions)), max((each.group_nodes for each in plan.actions), default=0)),
             actions=len(plan.actions),
-            disrupts=describe_disturbed(plan.actions),
+            disrupts=describe_disrupted(plan.actions),
         )
         for plan in held
     ]

@@ -1,9 +1,9 @@
-"""The brake holds what disturbs too many nodes at once, and only that."""
+"""The brake holds what disrupts too many nodes at once, and only that."""
 
 import msgspec
 import pytest
 
-from nodeyard.plan.brake import Limit, brake, describe_disturbed, disturbed_nodes, parse_limit
+from nodeyard.plan.brake import Limit, brake, describe_disrupted, disrupted_nodes, parse_limit
 from nodeyard.plan.identity import compute_id
 from nodeyard.plan.model import Disruption, ObjectRef, Verb
 from nodeyard.plan.reasons import NeedsApproval
@@ -39,11 +39,11 @@ def test_an_invalid_limit_is_refused_with_the_expected_form(text):
 
 
 @pytest.mark.parametrize(
-    ("disturbed", "managed", "exceeded"),
+    ("disrupted", "managed", "exceeded"),
     [(25, 30, False), (26, 30, True), (26, 260, False), (26, 259, True), (1000, 100_000, False), (26, 0, True)],
 )
-def test_both_bounds_have_to_be_exceeded(disturbed, managed, exceeded):
-    assert Limit().is_exceeded(disturbed, managed) is exceeded
+def test_both_bounds_have_to_be_exceeded(disrupted, managed, exceeded):
+    assert Limit().is_exceeded(disrupted, managed) is exceeded
 
 
 def test_an_action_that_always_asks_is_held_alone_below_the_limit():
@@ -109,16 +109,16 @@ def test_a_changed_plan_needs_another_approval():
     assert again.id != held.id
 
 
-def test_many_evictions_from_one_node_disturb_one_node():
+def test_many_evictions_from_one_node_disrupt_one_node():
     evictions = [
         action(f"p{n}", Verb.EVICT, pod_ref(f"p{n}"), disruption=Disruption.EVICTS, disrupts=("n1",)) for n in range(50)
     ]
-    assert disturbed_nodes([*evictions, disruptive("n1")]) == {"n1"}
+    assert disrupted_nodes([*evictions, disruptive("n1")]) == {"n1"}
 
 
 def test_an_eviction_that_names_no_node_counts_for_itself():
     evictions = [action(f"p{n}", Verb.EVICT, pod_ref(f"p{n}"), disruption=Disruption.EVICTS) for n in range(3)]
-    assert len(disturbed_nodes(evictions)) == 3
+    assert len(disrupted_nodes(evictions)) == 3
 
 
 def test_an_object_with_several_held_actions_is_blocked_once():
@@ -206,6 +206,6 @@ def test_other_objects_are_counted_by_kind():
 
     told = held.facts.text()
     assert told.startswith("held: 1 Namespace would be disrupted, more than the limit of 0 nodes; ")
-    assert describe_disturbed([deletion]) == "1 Namespace"
-    assert describe_disturbed([disruptive("n1")]) == "1 node"
-    assert describe_disturbed([disruptive("n1"), disruptive("n2"), deletion]) == "2 nodes and 1 Namespace"
+    assert describe_disrupted([deletion]) == "1 Namespace"
+    assert describe_disrupted([disruptive("n1")]) == "1 node"
+    assert describe_disrupted([disruptive("n1"), disruptive("n2"), deletion]) == "2 nodes and 1 Namespace"

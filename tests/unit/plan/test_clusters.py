@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from nodeyard.plan.brake import Limit, brake, disturbed_nodes
+from nodeyard.plan.brake import Limit, brake, disrupted_nodes
 from nodeyard.plan.identity import compute_id
 from nodeyard.plan.model import Blocked, Disruption, ObjectRef, Verb, to_wire
 from nodeyard.plan.render import render_plan
@@ -57,11 +57,11 @@ def evicting(cluster, *nodes):
 
 
 def test_nodes_of_the_same_name_in_two_clusters_are_two_nodes_to_the_brake():
-    assert disturbed_nodes([evicting("leaf-1", "n1"), evicting("leaf-2", "n1")]) == {"leaf-1:n1", "leaf-2:n1"}
+    assert disrupted_nodes([evicting("leaf-1", "n1"), evicting("leaf-2", "n1")]) == {"leaf-1:n1", "leaf-2:n1"}
     assert brake(plan(evicting("leaf-1", "n1"), evicting("leaf-2", "n1")), Limit(nodes=1, percent=0), 10).held
 
 
-def test_a_node_that_is_disturbed_from_two_clusters_is_one_node_to_the_brake():
+def test_a_node_that_is_disrupted_from_two_clusters_is_one_node_to_the_brake():
     machine = action("m", Verb.DELETE, disruption=Disruption.DELETES, disrupts=("leaf-1:n1",))
     cordon = action("c", object=there(node_ref("n1")), disruption=Disruption.EVICTS)
-    assert disturbed_nodes([machine, cordon, evicting("leaf-1", "n1")]) == {"leaf-1:n1"}
+    assert disrupted_nodes([machine, cordon, evicting("leaf-1", "n1")]) == {"leaf-1:n1"}

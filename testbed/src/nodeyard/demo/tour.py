@@ -21,7 +21,7 @@ from nodeyard.demo.screen import Bar, Screen
 from nodeyard.demo.showcase import apply_examples, read_objects
 from nodeyard.demo.summary import NodeView, mirror_table, read_fleet
 from nodeyard.kube.json import Object
-from nodeyard.plan.brake import describe_disturbed
+from nodeyard.plan.brake import describe_disrupted
 from nodeyard.plan.model import Plan
 from nodeyard.runtime.reconcile.controller import Controller
 from nodeyard.sim.world import World
@@ -240,7 +240,7 @@ class Tour:
         await self._screen.follow(read_held, self._timeout)
         plan = next(iter(self._pools.held.values()))
         self._screen.say(
-            f"Plan {plan.id} would disrupt {describe_disturbed(plan.actions)}. What is held, and the approval:"
+            f"Plan {plan.id} would disrupt {describe_disrupted(plan.actions)}. What is held, and the approval:"
         )
         self._screen.offer("nodeyard", "approve")
         self._screen.offer("nodeyard", "approve", plan.id, "--reason", "the demo")

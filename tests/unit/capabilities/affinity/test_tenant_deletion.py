@@ -22,7 +22,7 @@ from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.tenants import status_tenants
-from nodeyard.plan.brake import Limit, brake, disturbed_nodes
+from nodeyard.plan.brake import Limit, brake, disrupted_nodes
 from nodeyard.plan.model import Disruption
 
 FINALIZER_ACT = "Patch Tenant/tenant-root/acme#finalizer"
@@ -44,7 +44,7 @@ def test_a_namespace_that_goes_counts_for_the_brake():
     (action,) = planned(going()).plan.actions
 
     assert (action.disruption, action.always_asks) == (Disruption.DELETES, False)
-    assert len(disturbed_nodes([action])) == 1
+    assert len(disrupted_nodes([action])) == 1
 
 
 def test_deleting_many_namespaces_waits_for_approval_even_if_they_are_empty():
