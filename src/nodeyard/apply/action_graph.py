@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from nodeyard.apply.outcome import ActionResult, Outcome, Result, ended
+from nodeyard.apply.outcome import ActionResult, Outcome, Result, action_result
 from nodeyard.client.flow_control import IN_FLIGHT
 from nodeyard.plan.model import Action, Planned, Write
 from nodeyard.process.clock import Clock
@@ -148,7 +148,7 @@ class Execution:
     async def run(self) -> Outcome:
         actions = self.planned.plan.actions
         for action, why in self._graph.unreachable():
-            self._results[action.id] = ended(action, Result.SKIPPED, why)
+            self._results[action.id] = action_result(action, Result.SKIPPED, why)
         for action in self._graph.roots():
             self._ready.put_nowait(action)
         if len(self._results) < len(actions):
@@ -170,7 +170,7 @@ class Execution:
                 result = await self._execute(self, action)
             except Exception as error:
                 log.exception("action failed", action=action.id, object=str(action.object))
-                result = ended(action, Result.FAILED, f"{type(error).__name__}: {error}")
+                result = action_result(action, Result.FAILED, f"{type(error).__name__}: {error}")
             self._record(result)
         # The stop mark is passed on, so that the next worker stops too.
         self._ready.put_nowait(None)
@@ -191,7 +191,7 @@ class Execution:
         is_held = result.result is Result.HELD
         why = result.message if is_held else f"depends on {first.verb.value} {first.object}: {result.result.value}"
         for action in self._graph.dependents_of(first):
-            skipped = ended(action, Result.HELD if is_held else Result.SKIPPED, why)
+            skipped = action_result(action, Result.HELD if is_held else Result.SKIPPED, why)
             self._results.setdefault(action.id, skipped)
 
 

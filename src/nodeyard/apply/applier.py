@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from nodeyard.apply.action_graph import Execution, log
-from nodeyard.apply.outcome import ActionResult, Classified, Outcome, Result, Retry, classify, done, ended
+from nodeyard.apply.outcome import ActionResult, Classified, Outcome, Result, Retry, action_result, classify, done
 from nodeyard.apply.retry import RETRY_POLICY, RetryAfter
 from nodeyard.apply.writers import (
     ClusterLookup,
@@ -104,7 +104,7 @@ class Applier:
         ref = action.object
         write = execution.write(action)
         if unguarded := unguarded_list(action, write):
-            return ended(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
+            return action_result(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
         if refused := self._retry_after.find(action):
             return refused
         hold = functools.partial(self._hold, execution, ref.cluster) if ref.cluster else execution.hold
@@ -124,19 +124,21 @@ class Applier:
         while True:
             writer = self._writers.find(ref.cluster)
             if isinstance(writer, str):
-                return ended(action, Result.FAILED, writer)
+                return action_result(action, Result.FAILED, writer)
             resource = writer.target.lookup(ref.api_version, ref.kind)
             if resource is None:
-                return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
+                return action_result(
+                    action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}"
+                )
             if why := hold():
-                return ended(action, Result.HELD, why)
+                return action_result(action, Result.HELD, why)
             result = await _attempt(writer, resource, action, write, depart, execution.is_dry, failures)
             if isinstance(result, ActionResult):
                 return self._retry_after.record(result)
             failures += 1
             pause = RETRY_POLICY.pause(failures, result.retry_after, self._random)
             if pause is None:
-                failed = ended(action, Result.FAILED, result.message, result.retry_after or 0.0)
+                failed = action_result(action, Result.FAILED, result.message, result.retry_after or 0.0)
                 return self._retry_after.record(failed)
             await execution.wait(pause)
 
@@ -155,14 +157,14 @@ async def _attempt(
 ) -> Classified:
     try:
         if write.is_first and await _is_foreign(writer, resource, action, write):
-            return ended(action, Result.FAILED, "exists and is not ours: rename or delete it")
+            return action_result(action, Result.FAILED, "exists and is not ours: rename or delete it")
         answer = await writer.sender.send(resource, action, write, hold=hold, dry_run=is_dry, failures=failures)
         result: Classified = done(action, answer, version=_version(answer))
     except msgspec.ValidationError as error:
         # The write succeeded, but the response does not decode; the informer lists such an object as malformed.
         return done(action, message=f"the response does not decode: {error}")
     except Withheld as error:
-        return ended(action, Result.HELD, str(error))
+        return action_result(action, Result.HELD, str(error))
     except TransportError as error:
         result = Retry(str(error))
         if error.may_have_run and not is_dry:

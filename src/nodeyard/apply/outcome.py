@@ -87,7 +87,7 @@ def done(action: Action, answer: Json = None, message: str = "", version: str = 
     return ActionResult(action=action, result=Result.DONE, answer=answer, message=message, version=version)
 
 
-def ended(action: Action, result: Result, message: str, pause: float = 0.0) -> ActionResult:
+def action_result(action: Action, result: Result, message: str, pause: float = 0.0) -> ActionResult:
     return ActionResult(action=action, result=result, message=message, retry_after=pause)
 
 
@@ -97,14 +97,14 @@ def classify(action: Action, error: ClientError) -> Classified:
     if isinstance(error, AdmissionDenied):
         return ActionResult(action=action, result=Result.DENIED, message=message, denied_by=error.denied_by)
     if isinstance(error, TooManyRequests) and error.is_budget:
-        return ended(action, Result.FAILED, _budget_message(error), error.retry_after or BUDGET_SECONDS)
+        return action_result(action, Result.FAILED, _budget_message(error), error.retry_after or BUDGET_SECONDS)
     if error.is_transient:
         return Retry(message, error.retry_after)
     if isinstance(error, NotFound) and action.verb in (Verb.DELETE, Verb.EVICT):
         return done(action, message="already deleted")
     if is_conflict(error) or (isinstance(error, NotFound) and action.verb is Verb.PATCH):
-        return ended(action, Result.CONFLICT, message)
-    return ended(action, Result.FAILED, message, error.retry_after or 0.0)
+        return action_result(action, Result.CONFLICT, message)
+    return action_result(action, Result.FAILED, message, error.retry_after or 0.0)
 
 
 def _budget_message(error: TooManyRequests) -> str:

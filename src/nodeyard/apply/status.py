@@ -119,11 +119,11 @@ class StatusWriter:
             attempt.status, attempt.difference = wanted.status, _difference(cached, shown, wanted.status)
         while True:
             if hold := attempt.hold():
-                return attempt.ended(Result.HELD, hold)
-            ended = await self._try(resource, attempt)
-            if isinstance(ended, StatusResult):
-                return ended
-            await self._clock.sleep(ended)
+                return attempt.result(Result.HELD, hold)
+            result = await self._try(resource, attempt)
+            if isinstance(result, StatusResult):
+                return result
+            await self._clock.sleep(result)
 
     async def _try(self, resource: Resource[Any], attempt: _Attempt) -> StatusResult | float:
         """Send the patch once. Returns the result, or the seconds to wait before the next attempt."""
@@ -133,20 +133,20 @@ class StatusWriter:
             if attempt.difference is not None:
                 attempt.requests += 1
                 await self._send(resource, attempt)
-            return attempt.ended(Result.DONE)
+            return attempt.result(Result.DONE)
         except NotFound:
             lacks_subresource = await self._lacks_subresource(resource, attempt)
-            return 0.0 if lacks_subresource else attempt.ended(Result.DONE, "the object no longer exists")
+            return 0.0 if lacks_subresource else attempt.result(Result.DONE, "the object no longer exists")
         except msgspec.ValidationError as error:
-            return attempt.ended(Result.DONE, f"the response does not decode: {error}")
+            return attempt.result(Result.DONE, f"the response does not decode: {error}")
         except Withheld as error:
             attempt.requests -= 1
-            return attempt.ended(Result.HELD, str(error))
+            return attempt.result(Result.HELD, str(error))
         except ClientError as error:
             if self._drops_fields(attempt, error):
                 return 0.0
             pause = self._pause(attempt, error)
-            return attempt.ended(_result_of(error), str(error)) if pause is None else pause
+            return attempt.result(_result_of(error), str(error)) if pause is None else pause
 
     async def _refresh(self, resource: Resource[Any], attempt: _Attempt) -> None:
         ref = attempt.wanted.object
@@ -232,7 +232,7 @@ class _Attempt:
         self.requests = 0
         self.failures = 0
 
-    def ended(self, result: Result, message: str = "") -> StatusResult:
+    def result(self, result: Result, message: str = "") -> StatusResult:
         return StatusResult(object=self.wanted.object, result=result, message=message, requests=self.requests)
 
 

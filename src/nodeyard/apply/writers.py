@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from nodeyard.apply.outcome import ActionResult, Classified, Result, Retry, done, ended
+from nodeyard.apply.outcome import ActionResult, Classified, Result, Retry, action_result, done
 from nodeyard.apply.retry import RETRY_POLICY
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
 from nodeyard.client.decoder import decode_as
@@ -206,13 +206,13 @@ class Confirmer:
     async def confirm(self, resource: Resource[Any], action: Action, write: Write, message: str) -> Classified:
         """Resolve a write that ended with the error `message` instead of an answer."""
         if not action.object.name:
-            return ended(
+            return action_result(
                 action, Result.UNKNOWN, f"{message}; not confirmed, since the server chooses the name (generateName)"
             )
         try:
             found = await self._read(resource, action, write)
         except ClientError as error:
-            return ended(action, Result.UNKNOWN, f"{message}; reading the object failed too: {error}")
+            return action_result(action, Result.UNKNOWN, f"{message}; reading the object failed too: {error}")
         result = _compare(resource, action, write, found, message)
         return result if isinstance(result, Retry) else _decode_answer(resource, result)
 
@@ -220,7 +220,7 @@ class Confirmer:
         """Resolve a create that failed with AlreadyExists: the existing object may be the wanted one."""
         result = await self.confirm(resource, action, write, message)
         # The object was deleted between the two requests: the next plan creates it.
-        return ended(action, Result.CONFLICT, message) if isinstance(result, Retry) else result
+        return action_result(action, Result.CONFLICT, message) if isinstance(result, Retry) else result
 
     async def _read(self, resource: Resource[Any], action: Action, write: Write) -> Object | None:
         # The status is part of the object itself; reading it needs no right on the subresource.
@@ -273,13 +273,13 @@ def _after_create(
     resource: Resource[Any], action: Action, write: Write, found: Object | None, message: str
 ) -> Classified:
     if write.subresource:
-        return ended(action, Result.UNKNOWN, message)
+        return action_result(action, Result.UNKNOWN, message)
     if found is None:
         return Retry(message)
     wanted = with_identity(resource, action.object, write.body)
     if _has(found, wanted):
         return done(action, found, "already exists as wanted")
-    return ended(action, Result.CONFLICT, message)
+    return action_result(action, Result.CONFLICT, message)
 
 
 def _after_apply(
@@ -294,15 +294,15 @@ def _after_apply(
 
 def _after_patch(action: Action, write: Write, found: Object | None, message: str) -> Classified:
     if found is None or _has_other_uid(action, found):
-        return ended(action, Result.CONFLICT, f"{message}; the object no longer exists")
+        return action_result(action, Result.CONFLICT, f"{message}; the object no longer exists")
     if _is_patched(found, write):
         return done(action, found, "written; the response was lost")
     if write.resource_version:
         if found["metadata"].get("resourceVersion") == write.resource_version:
             return Retry(message)
-        return ended(action, Result.CONFLICT, f"{message}; the object has changed since it was planned")
+        return action_result(action, Result.CONFLICT, f"{message}; the object has changed since it was planned")
     if write.json_patch:
-        return ended(action, Result.UNKNOWN, message)
+        return action_result(action, Result.UNKNOWN, message)
     return Retry(message)
 
 
