@@ -63,7 +63,7 @@ async def alone(world, clock, capability=LABELS, **options):
 def beside(manager, clock, executor=None):
     (controller,) = manager.controllers
     live = Live(
-        manager.watches,
+        manager.informers,
         [controller.capability],
         clock,
         is_led=lambda _capability, key: controller.fence_of(key).may_write(),

@@ -204,32 +204,32 @@ async def test_history_that_was_forgotten_is_listed_again_with_its_deletions():
 async def test_own_writes_are_seen_at_once_and_confirmed_by_the_watch(api, space):
     await space.make("a")
     async with connected(api.kubeconfig) as client:
-        watches = InformerFactory(client, SystemClock(), Random(1))
+        informers = InformerFactory(client, SystemClock(), Random(1))
         watch = Watch(CONFIG_MAPS, keys=lambda _old, _new: [], label_selector=space.selector)
-        view = watches.register((watch,))
-        task = asyncio.create_task(watches.run())
+        view = informers.register((watch,))
+        task = asyncio.create_task(informers.run())
         async with asyncio.timeout(SOON):
-            await watches.synced()
+            await informers.wait_for_sync()
         ref = ObjectRef(api_version="v1", kind="ConfigMap", namespace=space.name, name="a")
         for number in range(20):
-            watches.wrote(ref, await space.change("a", n=str(number)))
+            informers.record_write(ref, await space.change("a", n=str(number)))
             assert view.get("ConfigMap", "a", space.name)["data"]["n"] == str(number)
-        watches.deleted(ref, await space.delete("a"))
+        informers.record_deletion(ref, await space.delete("a"))
         assert view.all("ConfigMap") == ()
-        await confirmed(watches, space)
+        await confirmed(informers, space)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def confirmed(watches, space):
+async def confirmed(informers, space):
     """A later object has come through the watch: everything before it has."""
     arrived = asyncio.Event()
-    [feed] = watches.informers
-    feed.cache.listen(lambda change: arrived.set() if change.new else None)
+    [informer] = informers.all
+    informer.cache.listen(lambda change: arrived.set() if change.new else None)
     await space.make("later")
     async with asyncio.timeout(SOON):
         await arrived.wait()
-    assert feed.report().unconfirmed == 0
+    assert informer.report().unconfirmed == 0
 
 
 async def test_metadata_alone_is_streamed_and_listed(api, space, faults):
@@ -237,12 +237,12 @@ async def test_metadata_alone_is_streamed_and_listed(api, space, faults):
     faults.add(Status(422), path="sendInitialEvents", times=1)
     for kubeconfig in (api.kubeconfig, faults.kubeconfig):
         async with connected(kubeconfig) as client:
-            watches = InformerFactory(client, SystemClock(), Random(1))
+            informers = InformerFactory(client, SystemClock(), Random(1))
             watch = Watch(CONFIG_MAPS, keys=lambda _old, _new: [], label_selector=space.selector, metadata_only=True)
-            view = watches.register((watch,))
-            task = asyncio.create_task(watches.run())
+            view = informers.register((watch,))
+            task = asyncio.create_task(informers.run())
             async with asyncio.timeout(SOON):
-                await watches.synced()
+                await informers.wait_for_sync()
             [found] = view.all("ConfigMap")
             assert isinstance(found, PartialObject)
             assert found.metadata.name == "a"

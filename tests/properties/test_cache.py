@@ -125,9 +125,9 @@ class CacheFollowsServer(RuleBasedStateMachine):
         what, obj = self.answers.pop(position)
         metadata = obj.metadata
         if what == "deleted":
-            self.cache.deleted(("", metadata.name), metadata.uid, DEADLINE)
+            self.cache.record_deletion(("", metadata.name), metadata.uid, DEADLINE)
             return
-        self.cache.wrote(obj, DEADLINE)
+        self.cache.record_write(obj, DEADLINE)
         version = int(metadata.resource_version)
         self.promised[metadata.name] = max(version, self.promised.get(metadata.name, 0))
 

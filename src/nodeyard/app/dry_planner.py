@@ -73,13 +73,13 @@ class UnreachableCluster:
 class DryPlanner:
     def __init__(
         self,
-        watches: InformerFactory,
+        informers: InformerFactory,
         views: Sequence[tuple[Capability, CacheView]],
         clock: Clock,
         clusters: Mapping[str, Clusters] | None = None,
     ) -> None:
         """`clusters` has the remote clusters of each capability, by its name."""
-        self._watches = watches
+        self._informers = informers
         self._views = views
         self._clock = clock
         self._clusters = clusters or {}
@@ -145,17 +145,17 @@ class DryPlanner:
         """
         added = tuple(objects)
         done: set[SharedInformer] = set()
-        fresh = self._watches.informers
+        fresh = self._informers.all
         while fresh:
             done |= {informer for informer in fresh if informer.is_running}
             for informer in fresh:
                 _overlay(informer, added)
             await self.wait_for_sync()
-            fresh = tuple(each for each in self._watches.informers if each.is_running and each not in done)
+            fresh = tuple(each for each in self._informers.all if each.is_running and each not in done)
 
     async def wait_for_sync(self) -> None:
         """Wait until all informers are synced, and until remote clusters are or their timeout has passed."""
-        await _wait_for_sync(self._watches, self.capabilities)
+        await _wait_for_sync(self._informers, self.capabilities)
         await asyncio.gather(*(each.settle(CLUSTER_SECONDS) for each in self._clusters.values()))
 
     @property
@@ -197,9 +197,9 @@ async def dry_planning(
 ) -> AsyncIterator[DryPlanner]:
     """Open a DryPlanner whose informers are synced."""
     clock = clock or SystemClock()
-    watches = InformerFactory(client, clock, Random())
+    informers = InformerFactory(client, clock, Random())
     env = ClusterEnvironment(clock, Random(), connect, read=secret_reader(client))
-    views = [(each, _register(watches, each)) for each in capabilities]
+    views = [(each, _register(informers, each)) for each in capabilities]
     clusters: dict[str, Clusters] = {}
     for capability, view in views:
         if capability.remote is not None:
@@ -207,12 +207,12 @@ async def dry_planning(
             clusters[capability.name].attach(view)
     # A planner may need the cluster's uid and served versions. The operator would replan once they are known; a dry
     # plan is made only once, so both are requested beforehand.
-    watches.server_info.ask_uid()
-    watches.server_info.ask_versions()
-    running = [asyncio.create_task(watches.run(), name="watches")]
+    informers.server_info.ask_uid()
+    informers.server_info.ask_versions()
+    running = [asyncio.create_task(informers.run(), name="informers")]
     running += [asyncio.create_task(each.run(), name=f"clusters {name}") for name, each in clusters.items()]
     try:
-        planner = DryPlanner(watches, views, clock, clusters)
+        planner = DryPlanner(informers, views, clock, clusters)
         await planner.wait_for_sync()
         yield planner
     finally:
@@ -242,29 +242,29 @@ async def dry_planning_readable(
         yield planner
 
 
-def _register(watches: InformerFactory, capability: Capability) -> CacheView:
+def _register(informers: InformerFactory, capability: Capability) -> CacheView:
     declared = None if capability.dynamic is None else capability.dynamic.watches
-    return watches.register(capability.watches, capability.aggregates, declared=declared)
+    return informers.register(capability.watches, capability.aggregates, declared=declared)
 
 
-async def _wait_for_sync(watches: InformerFactory, capabilities: Sequence[Capability]) -> None:
+async def _wait_for_sync(informers: InformerFactory, capabilities: Sequence[Capability]) -> None:
     """Wait for all informers. Raises ReadForbidden as soon as only forbidden watches are left."""
     try:
         async with asyncio.timeout(SYNC_SECONDS):
-            while not watches.is_synced:
-                if reasons := _forbidden(watches, capabilities):
+            while not informers.is_synced:
+                if reasons := _forbidden(informers, capabilities):
                     raise ReadForbidden(reasons)
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        missing = [f"{each.resource} ({each.error})" for each in watches.reports() if not each.is_synced]
+        missing = [f"{each.resource} ({each.error})" for each in informers.reports() if not each.is_synced]
         shown = ", ".join(missing[:NAMED]) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
         waiting = shown or "API discovery"
         raise NotSynced(f"not synced within {SYNC_SECONDS:g} s: {waiting}; check that the server answers") from None
 
 
-def _forbidden(watches: InformerFactory, capabilities: Sequence[Capability]) -> dict[str, str]:
+def _forbidden(informers: InformerFactory, capabilities: Sequence[Capability]) -> dict[str, str]:
     """Return the missing rights by capability, once every other watch is synced."""
-    waiting = [informer for informer in watches.informers if informer.is_wanted and not informer.is_settled]
+    waiting = [informer for informer in informers.all if informer.is_wanted and not informer.is_settled]
     if not all(FORBIDDEN in informer.error for informer in waiting):
         return {}
     refused = {_selection(informer.key): informer.error for informer in waiting}

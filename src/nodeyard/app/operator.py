@@ -128,7 +128,7 @@ async def operate(operation: Operation, stopped: Callable[[], Awaitable[None]]) 
     async with operating(operation) as running:
         _log.info("operator started", identity=operation.settings.identity, server=operation.config.server,
                   ports=running.ports)  # fmt: skip
-        freezing = asyncio.create_task(_freeze_heap(running.manager.watches))
+        freezing = asyncio.create_task(_freeze_heap(running.manager.informers))
         try:
             await stopped()
         finally:
@@ -136,9 +136,9 @@ async def operate(operation: Operation, stopped: Callable[[], Awaitable[None]]) 
             await asyncio.gather(freezing, return_exceptions=True)
 
 
-async def _freeze_heap(watches: InformerFactory) -> None:
+async def _freeze_heap(informers: InformerFactory) -> None:
     """Exclude the objects of the initial lists from garbage collection, once all informers are synced."""
-    await watches.synced()
+    await informers.wait_for_sync()
     garbage_collection.settle()
 
 

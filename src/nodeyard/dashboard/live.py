@@ -152,7 +152,7 @@ class Live:
                 return
             for view, (api_version, kind) in unwatched:
                 view.record_lookup(of_kind(api_version, kind))
-            await first_of(self._watches.synced(), self._clock.sleep(SYNC_SECONDS))
+            await first_of(self._watches.wait_for_sync(), self._clock.sleep(SYNC_SECONDS))
 
     # tiles
 

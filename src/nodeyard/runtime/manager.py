@@ -57,8 +57,8 @@ class Manager:
         for each request to them."""
         self.metrics = metrics or Metrics()
         clock, random = clock or SystemClock(), random or Random()
-        self.watches = InformerFactory(client, clock, random)
-        self.watches.mapper.follow()
+        self.informers = InformerFactory(client, clock, random)
+        self.informers.mapper.follow()
         self._elections = elections or TaskElections(client)
         loop_metrics = LoopMetrics(self.metrics)
         remote = ClusterEnvironment(
@@ -66,16 +66,16 @@ class Manager:
         )
         self.pass_observers = PassObservers()
         env = ControllerEnvironment(
-            client, clock, random, self.watches, self._elections, loop_metrics, remote, self.pass_observers
+            client, clock, random, self.informers, self._elections, loop_metrics, remote, self.pass_observers
         )
         self.controllers = tuple(Controller(each, env, settings, plan_executor(each.name)) for each in capabilities)
         self._background: list[asyncio.Task[None]] = []
-        expose_metrics(self.metrics, self.watches)
+        expose_metrics(self.metrics, self.informers)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         background = self._background = [
-            asyncio.create_task(self.watches.run(), name="informers"),
+            asyncio.create_task(self.informers.run(), name="informers"),
         ]
         self._elections.start()
         for controller in self.controllers:
@@ -117,15 +117,15 @@ class Manager:
         return f"one plan is running: {', '.join(hung)}" if hung else ""
 
     def _unsynced(self) -> str:
-        missing = [report.resource for report in self.watches.reports() if not report.is_synced]
-        return "" if self.watches.is_ready else f"not synced yet: {', '.join(missing) or 'starting'}"
+        missing = [report.resource for report in self.informers.reports() if not report.is_synced]
+        return "" if self.informers.is_ready else f"not synced yet: {', '.join(missing) or 'starting'}"
 
     def _all_broken(self) -> str:
         """Return the broken watches if no watch works, or no capability has ever synced; another replica may have."""
         found = [self._broken(each) for each in self.controllers]
-        is_useful = self.watches.has_current and any(each.is_synced for each in self.controllers)
+        is_useful = self.informers.has_current and any(each.is_synced for each in self.controllers)
         return "; ".join(dict.fromkeys(found)) if all(found) and not is_useful else ""
 
     def _broken(self, controller: Controller) -> str:
-        broken = self.watches.broken(controller.view)
+        broken = self.informers.broken(controller.view)
         return ", ".join(f"{each.resource} silent for {each.silence:.0f} s {each.error}".strip() for each in broken)

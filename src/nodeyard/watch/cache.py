@@ -1,8 +1,8 @@
 """Cache of one kind: the objects that the watch delivered, overlaid with our own unconfirmed writes.
 
-The reflector calls `deliver`, `replace`, `reject` and `bookmark`. The applier calls `wrote` and `deleted` with the
-server's responses. Indexes, aggregates and listeners see one sequence of changes from both. A change costs constant
-time.
+The reflector calls `deliver`, `replace`, `reject` and `bookmark`. The applier calls `record_write` and
+`record_deletion` with the server's responses. Indexes, aggregates and listeners see one sequence of changes from both.
+A change costs constant time.
 
 The overlay makes us read our own writes: the response to a write is newer than what the watch has delivered, so the
 cache shows it until the watch delivers that resourceVersion or a later one. A deletion has no resourceVersion: it is
@@ -284,7 +284,7 @@ class Cache(Generic[T]):
 
     # from our own writes
 
-    def wrote(self, answer: Any, deadline: float) -> None:
+    def record_write(self, answer: Any, deadline: float) -> None:
         """Record the server's response to our write, as an object of this cache's type or a plain dict."""
         obj = self._typed(answer)
         key, version, uid = self._key(obj), self._version(obj), self._uid(obj)
@@ -297,7 +297,7 @@ class Cache(Generic[T]):
             return
         self._show(key, PendingWrite(shown=shown, watched=watched, version=version, uid=uid, deadline=deadline))
 
-    def deleted(self, key: Key, uid: str, deadline: float) -> None:
+    def record_deletion(self, key: Key, uid: str, deadline: float) -> None:
         """Record that the server has deleted the object at our request."""
         write = self._overlay.get(key)
         known = self._objects.get(key)

@@ -163,7 +163,7 @@ class InformerFactory:
                     await self.reconcile()
                     await self._sleep()
         finally:
-            await asyncio.gather(*(informer.stop() for informer in self.informers))
+            await asyncio.gather(*(informer.stop() for informer in self.all))
 
     async def reconcile(self) -> None:
         """Start the wanted watches and stop the unwanted ones."""
@@ -174,11 +174,11 @@ class InformerFactory:
                 await self._discover()
             await self._start_and_stop()
             self._drop()
-        self._is_known = all(informer.is_served is not None for informer in self.informers if informer.is_optional)
+        self._is_known = all(informer.is_served is not None for informer in self.all if informer.is_optional)
         self._progress.set()
 
     async def _start_and_stop(self) -> None:
-        for informer in self.informers:
+        for informer in self.all:
             if self._is_paused:
                 await informer.pause()
                 continue
@@ -204,24 +204,24 @@ class InformerFactory:
                 self.on_dropped(informer)
 
     async def _discover(self) -> None:
-        if any(informer.is_optional for informer in self.informers):
+        if any(informer.is_optional for informer in self.all):
             self.mapper.follow()
         if await self.mapper.refresh() and self.mapper.catalog is not None:
-            for informer in self.informers:
+            for informer in self.all:
                 informer.serve(self.mapper.catalog)
             self.server_info.notify()
         self.mapper.expects_changes = self._expects_changes()
         if self._identifies:
-            await self.server_info.identify(sum(informer.restarts for informer in self.informers))
+            await self.server_info.identify(sum(informer.restarts for informer in self.all))
 
     def _expects_changes(self) -> bool:
         """Return True if only discovery would show that a kind or a version appears or goes.
 
         A missing kind may be one of an aggregated API, whose APIService does not change when it serves a new kind.
         """
-        if any(informer.is_missing or informer.error for informer in self.informers if informer.needs):
+        if any(informer.is_missing or informer.error for informer in self.all if informer.needs):
             return True
-        watched = {full_name(each.resource) for each in self.informers if each.is_running and each.covers_all}
+        watched = {full_name(each.resource) for each in self.all if each.is_running and each.covers_all}
         return self.server_info.expects_changes(is_signalled=watched >= _KIND_SOURCES)
 
     # contact
@@ -234,13 +234,13 @@ class InformerFactory:
     async def end_watches(self) -> None:
         """Pause all watches and wait until they have ended."""
         async with self._lock:
-            for informer in self.informers:
+            for informer in self.all:
                 await informer.pause()
 
     async def forget(self) -> None:
         """Stop all watches and clear the caches: the server is another cluster now."""
         async with self._lock:
-            for informer in self.informers:
+            for informer in self.all:
                 informer.is_served = None
                 await informer.stop()
         self.mapper.forget()
@@ -270,7 +270,7 @@ class InformerFactory:
 
     # own writes
 
-    def wrote(self, ref: ObjectRef, answer: Json) -> None:
+    def record_write(self, ref: ObjectRef, answer: Json) -> None:
         """Record the server's response to a create, patch or apply; caches show it until the watch delivers it.
 
         The response is a plain dict, or an object of the type that is watched. An object of another type may lack
@@ -280,24 +280,24 @@ class InformerFactory:
             return
         for informer in self._informers_of(ref):
             try:
-                informer.cache.wrote(answer, self._clock.monotonic() + CONFIRM_SECONDS)
+                informer.cache.record_write(answer, self._clock.monotonic() + CONFIRM_SECONDS)
             except msgspec.ValidationError as error:
                 # The object has another type or is malformed: the watch delivers it or reports it as malformed.
                 _log.debug("own write not cached", object=str(ref), reason=str(error))
 
-    def deleted(self, ref: ObjectRef, answer: Json = None) -> None:
+    def record_deletion(self, ref: ObjectRef, answer: Json = None) -> None:
         """Record the server's response to a delete: the object if finalizers or grace keep it, else a Status."""
         if isinstance(answer, dict) and (answer.get("metadata") or {}).get("deletionTimestamp"):
-            self.wrote(ref, answer)
+            self.record_write(ref, answer)
             return
         for informer in self._informers_of(ref):
             deadline = self._clock.monotonic() + CONFIRM_SECONDS
-            informer.cache.deleted((ref.namespace, ref.name), ref.uid, deadline)
+            informer.cache.record_deletion((ref.namespace, ref.name), ref.uid, deadline)
 
     def _informers_of(self, ref: ObjectRef) -> Iterable[SharedInformer]:
         return [
             informer
-            for informer in self.informers
+            for informer in self.all
             if informer.resource.kind == ref.kind
             and informer.is_running
             and informer.resource.api_version == ref.api_version
@@ -309,7 +309,7 @@ class InformerFactory:
         if self._is_paused:
             return
         now = self._clock.monotonic()
-        overdue = [(informer, key, write) for informer in self.informers for key, write in informer.cache.overdue(now)]
+        overdue = [(informer, key, write) for informer in self.all for key, write in informer.cache.overdue(now)]
         await asyncio.gather(*(self._confirm(informer, key, write) for informer, key, write in overdue))
 
     async def _confirm(self, informer: SharedInformer, key: Key, write: PendingWrite[Any]) -> None:
@@ -332,7 +332,7 @@ class InformerFactory:
     # health
 
     @property
-    def informers(self) -> tuple[SharedInformer, ...]:
+    def all(self) -> tuple[SharedInformer, ...]:
         return tuple(self._informers.values())
 
     @property
@@ -340,7 +340,7 @@ class InformerFactory:
         """True if every wanted informer has completed its first list."""
         is_known = self._is_known and not self.server_info.is_waited_for
         is_current = is_known and all(each.is_current for each in self._dynamic)
-        return is_current and all(informer.is_settled for informer in self.informers if informer.is_wanted)
+        return is_current and all(informer.is_settled for informer in self.all if informer.is_wanted)
 
     @property
     def is_ready(self) -> bool:
@@ -351,12 +351,12 @@ class InformerFactory:
         """
         if not self._was_synced:
             is_known = self._is_known and not self.server_info.is_waited_for
-            wanted = [informer for informer in self.informers if informer.is_wanted]
+            wanted = [informer for informer in self.all if informer.is_wanted]
             self._was_synced = is_known and all(informer.is_settled or informer.is_broken for informer in wanted)
-        required = (informer for informer in self.informers if informer.is_static and informer.is_wanted)
+        required = (informer for informer in self.all if informer.is_static and informer.is_wanted)
         return self._was_synced and all(informer.is_settled or informer.is_broken for informer in required)
 
-    async def synced(self) -> None:
+    async def wait_for_sync(self) -> None:
         """Wait until `is_synced`."""
         while not self.is_synced:
             self._progress.clear()
@@ -367,18 +367,18 @@ class InformerFactory:
         """Required kinds that the server does not serve."""
         return sorted(
             str(informer.key)
-            for informer in self.informers
+            for informer in self.all
             if informer.reflector is not None and informer.reflector.is_missing
         )
 
     def reports(self) -> list[Report]:
         """Return the health of each running watch."""
-        return [report for informer in self.informers if (report := informer.report()) is not None]
+        return [report for informer in self.all if (report := informer.report()) is not None]
 
     @property
     def has_current(self) -> bool:
         """True if at least one watch works."""
-        return any(each.reflector is not None and not each.is_broken for each in self.informers)
+        return any(each.reflector is not None and not each.is_broken for each in self.all)
 
     def broken(self, view: CacheView) -> list[Report]:
         """Return the watches of a view whose caches are empty or stale.
@@ -423,7 +423,7 @@ def _need(watch: WatchSpec, view: CacheView) -> Callable[[], bool]:
     return is_needed
 
 
-def expose_metrics(metrics: Metrics, watches: InformerFactory) -> None:
+def expose_metrics(metrics: Metrics, informers: InformerFactory) -> None:
     """Register the gauges of all informers. Call after all watches are registered.
 
     They are computed when scraped, so that watch events cost nothing extra. Kinds declared later are added and removed
@@ -439,9 +439,9 @@ def expose_metrics(metrics: Metrics, watches: InformerFactory) -> None:
         for gauge, _ in gauges:
             gauge.remove(*_labels(informer))
 
-    for informer in watches.informers:
+    for informer in informers.all:
         show(informer)
-    watches.on_watching, watches.on_dropped = show, hide
+    informers.on_watching, informers.on_dropped = show, hide
 
 
 def _labels(informer: SharedInformer) -> tuple[str, str]:

@@ -34,18 +34,18 @@ class Stage:
     def __init__(self, clock, server):
         self.clock, self.server = clock, server
         self.client = connect(server)
-        self.watches = InformerFactory(self.client, clock, Random(1))
+        self.informers = InformerFactory(self.client, clock, Random(1))
         self.marked, self.synced = [], []
         self._task = None
 
     def register(self, *watches, aggregates=()):
-        return self.watches.register(watches, aggregates, EventHandlers(self.mark, self.synced.append))
+        return self.informers.register(watches, aggregates, EventHandlers(self.mark, self.synced.append))
 
     def mark(self, key, _change, _watch):
         self.marked.append(key)
 
     async def start(self):
-        self._task = asyncio.create_task(self.watches.run())
+        self._task = asyncio.create_task(self.informers.run())
         await self.clock.advance(0.2)
         return self
 
@@ -56,7 +56,7 @@ class Stage:
 
     @property
     def running(self):
-        return {report.resource for report in self.watches.reports()}
+        return {report.resource for report in self.informers.reports()}
 
     async def make_node(self, name, **labels):
         return await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})

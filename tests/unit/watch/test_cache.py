@@ -159,7 +159,7 @@ def test_plain_dicts_are_kept_as_well():
 
 def test_a_cache_without_a_reflector_is_empty_and_says_so(cache, seen):
     cache.deliver(node("a", 1))
-    cache.wrote(node("b", 2), deadline=9)
+    cache.record_write(node("b", 2), deadline=9)
     cache.clear()
     assert (cache.all(), cache.unconfirmed, cache.version) == ((), 0, "")
     assert [new for _, new in seen[-2:]] == [None, None]

@@ -43,14 +43,14 @@ async def test_paused_watches_keep_their_caches_and_resume(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH, aggregates=(COUNT,))
     await stage.start()
-    stage.watches.pause()
+    stage.informers.pause()
     await clock.advance(1)
     assert stage.running == set()
     assert (view.is_synced("Node"), view.aggregate("nodes by zone", "x")) == (True, 1)
     await stage.make_node("b", zone="x")
     await clock.advance(1)
     assert view.aggregate("nodes by zone", "x") == 1
-    stage.watches.resume()
+    stage.informers.resume()
     await clock.advance(1)
     assert (view.aggregate("nodes by zone", "x"), stage.synced) == (2, ["Node"])
     assert stage.tap.begun[0] == ""
@@ -61,10 +61,10 @@ async def test_objects_deleted_while_disconnected_are_removed(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH)
     await stage.start()
-    stage.watches.pause()
+    stage.informers.pause()
     await clock.advance(1)
     await stage.client.delete(NODES, "a")
-    stage.watches.resume()
+    stage.informers.resume()
     await clock.advance(1)
     assert view.all("Node") == ()
 
@@ -73,10 +73,10 @@ async def test_the_cache_of_another_cluster_is_dropped(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH, aggregates=(COUNT,))
     await stage.start()
-    stage.watches.pause()
-    await stage.watches.forget()
+    stage.informers.pause()
+    await stage.informers.forget()
     assert (view.all("Node"), view.is_synced("Node"), view.aggregate("nodes by zone", "x")) == ((), False, 0)
-    stage.watches.resume()
+    stage.informers.resume()
     await clock.advance(1)
     assert [node.metadata.name for node in view.all("Node")] == ["a"]
 
@@ -101,7 +101,7 @@ async def test_which_cluster_it_is_is_asked_once(stage, clock):
 
 async def test_a_changed_kind_is_reported_to_users_of_its_versions(stage, clock):
     news = []
-    view = stage.watches.register(
+    view = stage.informers.register(
         (NODE_WATCH,),
         handlers=EventHandlers(on_unmapped=lambda: news.append(view.versions("example.dev", "Widget"))),
     )

@@ -82,7 +82,7 @@ async def stage(clock):
 
 def register(stage, *watches, named=None):
     """A view whose declared kinds are those of `stage.named`."""
-    return stage.watches.register(
+    return stage.informers.register(
         watches or (MAPS,),
         handlers=EventHandlers(
             on_key=stage.mark, on_synced=stage.synced.append, on_watch_error=lambda: stage.troubles.append(1)
@@ -97,7 +97,7 @@ def marking(word, resource=WIDGETS, **more):
 
 async def refresh(stage, clock):
     """A change of the view, after which it is asked again."""
-    stage.watches.reevaluate_needed()
+    stage.informers.reevaluate_needed()
     await clock.advance(1)
 
 
@@ -154,10 +154,10 @@ async def test_a_declared_kind_is_in_the_view_at_once_and_not_synced(stage, cloc
     stage.named = [marking("widget", indexes={"x": lambda obj: ["x"]})]
     assert not view.is_synced("Widget")
     assert (view.all("Widget"), view.indexed("Widget", "x", "x")) == ((), ())
-    assert not stage.watches.is_synced
+    assert not stage.informers.is_synced
     await clock.advance(1)
     assert view.is_synced("Widget")
-    assert stage.watches.is_synced
+    assert stage.informers.is_synced
 
 
 async def test_a_view_is_not_synced_before_its_declared_kinds(stage, clock):
@@ -168,8 +168,8 @@ async def test_a_view_is_not_synced_before_its_declared_kinds(stage, clock):
         CONFIG_MAPS, {"metadata": {"name": "declares", "namespace": "default", "labels": {"declares": "yes"}}}
     )
     view = register(stage, named=lambda view: [marking("widget")] if view.all("ConfigMap") else [])
-    running = asyncio.create_task(stage.watches.run())
-    waiting = asyncio.create_task(stage.watches.synced())
+    running = asyncio.create_task(stage.informers.run())
+    waiting = asyncio.create_task(stage.informers.wait_for_sync())
     await clock.advance(5)
     await waiting
     assert names(view.all("Widget")) == ["a"]
@@ -201,7 +201,7 @@ async def test_a_kind_that_is_not_named_any_more_goes_with_its_objects_and_marks
     stage.named = []
     await refresh(stage, clock)
     assert stage.running == {"configmaps[declares=yes]"}
-    assert len(stage.watches.informers) == 1
+    assert len(stage.informers.all) == 1
     assert (stage.marked, stage.troubles) == (["widget/a"], [])
     assert told == [("a", None, False)], "told once, when the view does not show the kind any more"
     with pytest.raises(KeyError, match="Widget is not watched"):
@@ -324,7 +324,7 @@ async def test_a_kind_that_is_not_served_holds_nothing_up_and_is_watched_when_it
     stage.named = [marking("widget", of_kind("example.dev/v1", "Widget"))]
     await stage.start()
     await clock.advance(1)
-    assert (view.is_synced("Widget"), view.all("Widget"), stage.watches.is_synced) == (True, (), True)
+    assert (view.is_synced("Widget"), view.all("Widget"), stage.informers.is_synced) == (True, (), True)
     assert view.versions("example.dev", "Widget") == ()
     await stage.define_widgets()
     await make(stage, "a")
@@ -358,10 +358,10 @@ async def test_a_forbidden_kind_reports_an_error_and_blocks_nothing(stage, clock
     view = await forbidden(stage, clock)
     assert not view.is_synced("Widget")
     assert view.watch_error("Widget") == "cannot watch widgets.example.dev: forbidden: as asked"
-    assert stage.watches.is_synced
+    assert stage.informers.is_synced
     assert stage.troubles == [1]
     await clock.advance(STALLED_SECONDS + 60)
-    assert stage.watches.broken(view) == []
+    assert stage.informers.broken(view) == []
     stage.tap.refused.clear()
     await clock.advance(120)
     assert (view.is_synced("Widget"), view.watch_error("Widget")) == (True, "")
@@ -420,9 +420,9 @@ async def test_a_write_to_an_object_that_goes_with_its_definition_does_not_keep_
     patched = await stage.client.patch(WIDGETS, "a", {"metadata": {"labels": {"x": "y"}}})
     stage.tap.cut("/apis/example.dev/v1/widgets")
     await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
-    stage.watches.wrote(ObjectRef(api_version="example.dev/v1", kind="Widget", name="a"), patched)
+    stage.informers.record_write(ObjectRef(api_version="example.dev/v1", kind="Widget", name="a"), patched)
     await clock.advance(DISCOVERY_SECONDS + 1)
-    stage.watches.wrote(ObjectRef(api_version="example.dev/v1", kind="Widget", name="a"), patched)
+    stage.informers.record_write(ObjectRef(api_version="example.dev/v1", kind="Widget", name="a"), patched)
     assert (view.all("Widget"), view.is_synced("Widget")) == ((), True)
 
 
@@ -432,8 +432,8 @@ async def test_a_kind_that_a_capability_insists_on_is_broken_where_it_may_not_be
     view = register(stage, Watch(WIDGETS))
     await stage.start()
     await clock.advance(STALLED_SECONDS + 60)
-    assert not stage.watches.is_synced
-    assert [report.resource for report in stage.watches.broken(view)] == ["widgets.example.dev"]
+    assert not stage.informers.is_synced
+    assert [report.resource for report in stage.informers.broken(view)] == ["widgets.example.dev"]
 
 
 async def test_a_failing_declaration_keeps_the_previous_kinds(stage, clock):
@@ -533,7 +533,7 @@ async def test_a_namespace_that_may_not_be_watched_holds_up_no_other(stage, cloc
     await stage.start()
     assert (view.is_synced("ConfigMap@one"), view.is_synced("ConfigMap@two")) == (False, True)
     assert view.watch_error("ConfigMap@one").startswith("cannot watch configmaps in namespace one: forbidden: ")
-    assert stage.watches.is_ready
+    assert stage.informers.is_ready
 
 
 async def test_a_write_is_laid_over_what_its_own_namespace_shows(stage, clock):
@@ -543,7 +543,7 @@ async def test_a_write_is_laid_over_what_its_own_namespace_shows(stage, clock):
     await stage.start()
     made = {"metadata": {"name": "m", "namespace": "two", "uid": "u", "resourceVersion": "999999"}}
     ref = ObjectRef(api_version="v1", kind="ConfigMap", namespace="two", name="m")
-    stage.watches.wrote(ref, {"apiVersion": "v1", "kind": "ConfigMap", **made})
+    stage.informers.record_write(ref, {"apiVersion": "v1", "kind": "ConfigMap", **made})
     assert (names(view.all("ConfigMap@one")), names(view.all("ConfigMap@two"))) == ([], ["m"])
 
 
@@ -556,7 +556,7 @@ async def test_a_kind_that_another_view_has_synced_is_shown_before_it_is_reporte
     assert first.is_synced("Widget")
     told, named = [], []
     handlers = EventHandlers(on_synced=lambda kind: told.append((kind, second.all("Widget"))))
-    second = stage.watches.register((MAPS,), handlers=handlers, declared=lambda _view: list(named))
+    second = stage.informers.register((MAPS,), handlers=handlers, declared=lambda _view: list(named))
     named.append(Watch(WIDGETS))
 
     assert second.all("Widget") == ()
@@ -576,7 +576,7 @@ async def test_an_index_that_asks_for_its_own_kind_while_it_is_being_built_is_no
         asked.append(obj["metadata"]["name"])
         return [str(len(second.all("Widget")))]
 
-    second = stage.watches.register((MAPS,), declared=lambda _view: list(named))
+    second = stage.informers.register((MAPS,), declared=lambda _view: list(named))
     named.append(Watch(WIDGETS, indexes={"x": values}))
 
     assert names(second.all("Widget")) == ["a"]

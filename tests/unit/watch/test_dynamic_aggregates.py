@@ -64,7 +64,7 @@ async def test_it_is_exact_after_everything_was_listed_again(stage, clock, monke
     view = register(stage)
     stage.named = [weighed()]
     await stage.start()
-    stage.watches.pause()
+    stage.informers.pause()
     await clock.advance(1)
     await stage.client.delete(WIDGETS, "a")
     await stage.client.patch(WIDGETS, "b", {"spec": {"colour": "blue"}})
@@ -78,7 +78,7 @@ async def test_it_is_exact_after_everything_was_listed_again(stage, clock, monke
         return stream(request)
 
     monkeypatch.setattr(stage.tap, "stream", once)
-    stage.watches.resume()
+    stage.informers.resume()
     await clock.advance(5)
     assert expired not in ([], [""]), "the watch went on from where it was, and could not"
     assert names(view.all("Widget")) == ["b", "c", "d"]

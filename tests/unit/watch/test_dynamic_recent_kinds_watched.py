@@ -116,11 +116,11 @@ def counting(tap, attempts):
 
 
 async def test_a_kind_that_is_met_later_does_not_make_the_process_unready(view, stage, clock):
-    assert stage.watches.is_ready
+    assert stage.informers.is_ready
 
     view.record_lookup(WIDGETS)
 
-    assert not stage.watches.is_synced
-    assert stage.watches.is_ready
+    assert not stage.informers.is_synced
+    assert stage.informers.is_ready
     await refresh(stage, clock)
-    assert stage.watches.is_synced
+    assert stage.informers.is_synced

@@ -45,7 +45,7 @@ async def test_two_subscriptions_of_one_kind_share_a_watch_and_keep_their_own_na
     await stage.start()
     await stage.make_node("a", zone="x")
     await settle()
-    assert len(stage.watches.reports()) == 1
+    assert len(stage.informers.reports()) == 1
     assert [len(view.indexed("Node", "zone", "x")) for view in (one, other)] == [1, 0]
     assert stage.marked == ["node/a", "node/a"]
 
@@ -74,7 +74,7 @@ async def test_an_optional_kind_is_watched_when_it_appears_and_forgotten_when_it
     await stage.start()
     assert stage.running == set()
     assert view.is_synced("Widget")
-    assert stage.watches.is_synced
+    assert stage.informers.is_synced
     await stage.define_widgets()
     await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
     await stage.clock.advance(DISCOVERY_SECONDS + 1)
@@ -88,13 +88,13 @@ async def test_an_optional_kind_is_watched_when_it_appears_and_forgotten_when_it
 async def test_a_kind_that_is_not_optional_keeps_the_process_from_being_synced(stage):
     stage.register(Watch(WIDGETS, keys=lambda old, new: []))
     await stage.start()
-    assert not stage.watches.is_synced
-    [report] = stage.watches.reports()
+    assert not stage.informers.is_synced
+    [report] = stage.informers.reports()
     assert report.error.startswith("NotFound")
     await stage.define_widgets()
     await stage.clock.advance(60)
-    await asyncio.wait_for(stage.watches.synced(), 1)
-    assert stage.watches.is_synced
+    await asyncio.wait_for(stage.informers.wait_for_sync(), 1)
+    assert stage.informers.is_synced
 
 
 async def test_an_older_version_is_watched_where_the_server_does_not_have_the_newer_one(stage):
@@ -116,7 +116,7 @@ async def test_during_a_version_change_the_kind_is_never_shown_as_empty(stage):
 
     newer = replace(WIDGETS, version="v2")
     watch = Watch(newer, keys=lambda old, new: ["widget"], optional=True, fallback_versions=("v1",))
-    view = stage.watches.register((watch,), (), EventHandlers(on_key=refresh))
+    view = stage.informers.register((watch,), (), EventHandlers(on_key=refresh))
     await stage.define_widgets()
     await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
     await stage.start()
@@ -151,12 +151,12 @@ async def test_our_write_is_in_the_view_before_the_watch_event(stage):
     view = stage.register(NODE_WATCH)
     await stage.start()
     answer = await stage.client.patch(NODES, "a", {"metadata": {"labels": {"zone": "x"}}})
-    stage.watches.wrote(ref("a"), answer)
+    stage.informers.record_write(ref("a"), answer)
     assert [node.metadata.name for node in view.indexed("Node", "zone", "x")] == ["a"]
     await settle()
-    assert stage.watches.reports()[0].unconfirmed == 0
+    assert stage.informers.reports()[0].unconfirmed == 0
     status = await stage.client.delete(NODES, "a")
-    stage.watches.deleted(ref("a"), status)
+    stage.informers.record_deletion(ref("a"), status)
     assert view.all("Node") == ()
 
 
@@ -164,7 +164,7 @@ async def test_a_deletion_that_waits_for_finalizers_is_a_write(stage):
     await stage.client.create(NODES, {"metadata": {"name": "a", "finalizers": ["example.dev/hold"]}})
     view = stage.register(NODE_WATCH)
     await stage.start()
-    stage.watches.deleted(ref("a"), await stage.client.delete(NODES, "a"))
+    stage.informers.record_deletion(ref("a"), await stage.client.delete(NODES, "a"))
     assert view.get("Node", "a").metadata.deletion_timestamp is not None
 
 
@@ -173,7 +173,7 @@ async def test_a_write_that_the_watch_never_delivers_is_confirmed_by_a_get(stage
     view = stage.register(NODE_WATCH)
     await stage.start()
     never = {**made, "metadata": {**made["metadata"], "resourceVersion": "999999", "labels": {"zone": "x"}}}
-    stage.watches.wrote(ref("a"), never)
+    stage.informers.record_write(ref("a"), never)
     assert view.get("Node", "a").metadata.labels == {"zone": "x"}
     await stage.clock.advance(CONFIRM_SECONDS + CONFIRM_INTERVAL_SECONDS)
     assert view.get("Node", "a").metadata.labels == {}
@@ -183,7 +183,7 @@ async def test_an_answer_that_does_not_decode_is_left_to_the_watch(stage):
     await stage.make_node("a")
     view = stage.register(NODE_WATCH)
     await stage.start()
-    stage.watches.wrote(ref("a"), {"metadata": {"name": "a", "labels": 5}})
+    stage.informers.record_write(ref("a"), {"metadata": {"name": "a", "labels": 5}})
     assert view.get("Node", "a").metadata.labels == {}
 
 
@@ -193,7 +193,7 @@ async def test_a_mapping_to_keys_that_fails_does_not_end_the_watch(stage):
     await stage.make_node("a")
     await settle()
     assert len(view.all("Node")) == 1
-    assert stage.watches.reports()[0].restarts == 0
+    assert stage.informers.reports()[0].restarts == 0
 
 
 async def test_kinds_of_one_name_are_distinguished_by_group(stage):
@@ -224,7 +224,7 @@ async def test_undeclared_kinds_are_named(stage):
 async def test_the_watches_are_measured(stage):
     stage.register(NODE_WATCH)
     metrics = Metrics()
-    expose_metrics(metrics, stage.watches)
+    expose_metrics(metrics, stage.informers)
     assert 'nodeyard_informer_synced{resource="nodes",view="Node"} 0.0' in (await metrics.render()).decode()
     await stage.start()
     await stage.make_node("a")
@@ -271,17 +271,17 @@ async def test_a_response_is_accepted_only_in_the_watched_type(stage):
     await stage.start()
     patch = {"metadata": {"labels": {"zone": "x"}}}
     typed = await stage.client.patch(NODES.decoded_as(Node), "a", patch)
-    stage.watches.wrote(ref("a"), PartialObject(metadata=typed.metadata))
+    stage.informers.record_write(ref("a"), PartialObject(metadata=typed.metadata))
     assert view.get("Node", "a").metadata.labels == {}
-    stage.watches.wrote(ref("a"), typed)
+    stage.informers.record_write(ref("a"), typed)
     assert view.get("Node", "a") is typed
 
 
 async def test_a_status_is_not_laid_over(stage):
     view = stage.register(NODE_WATCH)
     await stage.start()
-    stage.watches.wrote(ref("a"), {"kind": "Status", "status": "Success", "metadata": {}})
-    stage.watches.wrote(ref("a"), None)
+    stage.informers.record_write(ref("a"), {"kind": "Status", "status": "Success", "metadata": {}})
+    stage.informers.record_write(ref("a"), None)
     assert view.all("Node") == ()
 
 

@@ -119,7 +119,7 @@ async def test_after_an_invalidation_discovery_runs_a_few_times_and_then_periodi
     await clock.advance(1)
     asked.clear()
 
-    stage.watches.mapper.invalidate()
+    stage.informers.mapper.invalidate()
     await clock.advance(sum(FOLLOW_UP_SECONDS) + 2)
     assert len(asked) == 1 + len(FOLLOW_UP_SECONDS)
     await clock.advance(DISCOVERY_SECONDS / 2)
@@ -133,4 +133,4 @@ async def test_the_applier_uses_the_discovery_of_the_informers(stage):
 
     await stage.start()
 
-    assert stage.watches.mapper.find("example.dev/v1", "Widget").plural == "widgets"
+    assert stage.informers.mapper.find("example.dev/v1", "Widget").plural == "widgets"

@@ -121,7 +121,7 @@ async def serve_beside(
     def is_led(capability: str, key: Key) -> bool:
         return controllers[capability].fence_of(key).may_write()
 
-    live = Live(manager.watches, capabilities, clock, is_led=is_led)
+    live = Live(manager.informers, capabilities, clock, is_led=is_led)
     for name, (_, view) in live.views.items():
         # Remote clusters and the results of loops are the operator's own: nothing is connected twice.
         view.elsewhere = controllers[name].view.elsewhere

@@ -184,14 +184,14 @@ class Controller:
 
     def _tools(self) -> Tools:
         env, name = self._env, self.capability.name
-        common: dict[str, Any] = {"clock": env.clock, "random": env.random, "on_written": self._wrote}
+        common: dict[str, Any] = {"clock": env.clock, "random": env.random, "on_written": self._record_write}
         return Tools(
             view=self.view,
             applier=Applier(
                 env.client,
                 name,
                 self.mapper.find,
-                on_deleted=self._deleted,
+                on_deleted=self._record_deletion,
                 clusters=self._clusters.target,
                 **common,
             ),
@@ -387,8 +387,8 @@ class Controller:
         self._loop_inputs.drop(key)
         await self._workers.finish(key, self._env.clock, self._settings.grace)
 
-    def _wrote(self, resource: Resource[Any], answer: Json) -> None:
-        self._env.informers.wrote(ref_of(answer, resource.api_version, resource.kind), answer)
+    def _record_write(self, resource: Resource[Any], answer: Json) -> None:
+        self._env.informers.record_write(ref_of(answer, resource.api_version, resource.kind), answer)
 
-    def _deleted(self, _resource: Resource[Any], ref: ObjectRef) -> None:
-        self._env.informers.deleted(ref)
+    def _record_deletion(self, _resource: Resource[Any], ref: ObjectRef) -> None:
+        self._env.informers.record_deletion(ref)

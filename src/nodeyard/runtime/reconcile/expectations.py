@@ -31,7 +31,7 @@ def subject_of(ref: ObjectRef) -> Subject:
 
 @dataclass
 class _Pass:
-    """The expect_writes of one pass, and the deferred events of their objects."""
+    """The writes that one pass announced, and the deferred events of their objects."""
 
     written: set[Subject] = field(default_factory=set)
     expected: set[Subject] = field(default_factory=set)

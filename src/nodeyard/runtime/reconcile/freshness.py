@@ -21,11 +21,11 @@ from nodeyard.watch.view import CacheView
 
 
 class Freshness:
-    def __init__(self, client: Client, watches: InformerFactory, view: CacheView, required: Sequence[str]) -> None:
+    def __init__(self, client: Client, informers: InformerFactory, view: CacheView, required: Sequence[str]) -> None:
         """`required` are the kinds, as the view names them, that every plan depends on."""
         # A flow of its own: a plan may have many roots, and other reads must not wait for all of them.
         self._client = client.managed_by(client.field_manager, "nodeyard/freshness")
-        self._watches = watches
+        self._informers = informers
         self._view = view
         self._required = required
 
@@ -38,13 +38,13 @@ class Freshness:
         await asyncio.gather(*map(self._read, refs))
 
     async def _read(self, ref: ObjectRef) -> None:
-        resource = self._watches.mapper.find(ref.api_version, ref.kind)
+        resource = self._informers.mapper.find(ref.api_version, ref.kind)
         if resource is None:
             return
         reader = single_attempt(self._client, self._client.field_manager, answer_seconds())
         try:
             found = await reader.get(resource.decoded_as(dict), ref.name, ref.namespace)
         except NotFound:
-            self._watches.deleted(ref)
+            self._informers.record_deletion(ref)
             return
-        self._watches.wrote(ref, found)
+        self._informers.record_write(ref, found)

@@ -200,13 +200,13 @@ class Cluster:
 
     def _new_target(self) -> Target:
         now = self._env.clock.monotonic()
-        return Target(self._client, self._informers.mapper.find, self._wrote, self._deleted, since=now)
+        return Target(self._client, self._informers.mapper.find, self._record_write, self._record_deletion, since=now)
 
-    def _wrote(self, resource: Resource[Any], answer: Json) -> None:
-        self._informers.wrote(ref_of(answer, resource.api_version, resource.kind), answer)
+    def _record_write(self, resource: Resource[Any], answer: Json) -> None:
+        self._informers.record_write(ref_of(answer, resource.api_version, resource.kind), answer)
 
-    def _deleted(self, _resource: Resource[Any], ref: ObjectRef) -> None:
-        self._informers.deleted(ref)
+    def _record_deletion(self, _resource: Resource[Any], ref: ObjectRef) -> None:
+        self._informers.record_deletion(ref)
 
 
 def empty_view(capability: Capability, env: ClusterEnvironment) -> CacheView:
@@ -218,13 +218,13 @@ def empty_view(capability: Capability, env: ClusterEnvironment) -> CacheView:
 
 
 def _register(
-    watches: InformerFactory,
+    informers: InformerFactory,
     remote: Remote,
     name: str,
     callbacks: ClusterCallbacks,
     enqueue_keys: Callable[[], None] = lambda: None,
 ) -> CacheView:
-    view = watches.register(
+    view = informers.register(
         [_with_remote_keys(watch, name) for watch in remote.watches],
         (*remote.aggregates, *memory_aggregates(remote.watches)),
         EventHandlers(

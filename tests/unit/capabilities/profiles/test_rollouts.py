@@ -91,14 +91,14 @@ class Caches:
 
     def __init__(self) -> None:
         clock = VirtualClock()
-        self._watches = InformerFactory(connect(Server(clock)), clock, Random(1))
-        self.view = self._watches.register(PROFILES.watches, declared=PROFILES.dynamic.watches)
+        self._informers = InformerFactory(connect(Server(clock)), clock, Random(1))
+        self.view = self._informers.register(PROFILES.watches, declared=PROFILES.dynamic.watches)
 
     def deliver(self, kind: str, *objects: Any) -> None:
         self.view.refresh()
-        (feed,) = [each for each in self._watches.informers if each.resource.kind == kind]
+        (informer,) = [each for each in self._informers.all if each.resource.kind == kind]
         for each in objects:
-            feed.cache.deliver(each)
+            informer.cache.deliver(each)
 
     def standing(self, **declared: Any) -> RolloutCount:
         return rollout_count(self.view, service(**declared), NAMESPACE, "p")
