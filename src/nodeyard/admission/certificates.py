@@ -96,7 +96,7 @@ class CertificateRotation:
         issue = IssuedCertificate.make(names, valid, now)
         return CertificateRotation(issue, None, (issue.authority,))
 
-    def renewed(self, host: str, valid: timedelta, now: datetime, *, is_settled: bool) -> CertificateRotation:
+    def renew(self, host: str, valid: timedelta, now: datetime, *, is_settled: bool) -> CertificateRotation:
         """Add a new certificate for all current names and `host`.
 
         The previous certificate stays the one that API servers trust: a newest one that is not settled is dropped.

@@ -114,7 +114,7 @@ class Reviewer:
             return self._reject(error, began)
         except review_codec.TooDeep as error:
             self._record(ReviewOutcome.DENIED, time.perf_counter() - began)
-            return Answer(OK, review_codec.encode(error.review, _undecodable(error)))
+            return Answer(OK, review_codec.encode(error.review, _answer_too_deep(error)))
         answer = self._answer_review(review, began)
         return answer if isinstance(answer, Answer) else await answer
 
@@ -125,7 +125,7 @@ class Reviewer:
     def _answer_review(self, review: AdmissionRequest, began: float) -> Answer | Coroutine[Any, Any, Answer]:
         if not self._controller.is_synced:
             self._record(ReviewOutcome.NOT_SYNCED, time.perf_counter() - began)
-            return Answer(OK, review_codec.encode(review, self._unsynced()))
+            return Answer(OK, review_codec.encode(review, self._answer_unsynced()))
         try:
             result = self._webhook.review(review, self._controller.view)
             if isinstance(result, Lookup):
@@ -177,7 +177,7 @@ class Reviewer:
         self._record(ReviewOutcome.ERROR, time.perf_counter() - began)
         return Answer(INTERNAL_ERROR, f"{self._name}: {type(error).__name__}: {error}".encode())
 
-    def _unsynced(self) -> AdmissionResponse:
+    def _answer_unsynced(self) -> AdmissionResponse:
         if self._webhook.failure_policy == "Ignore":
             return allowed(f"{self._name}: not checked: nodeyard has just started and its caches are not synced yet")
         return denied(
@@ -187,7 +187,7 @@ class Reviewer:
         )
 
 
-def _undecodable(error: review_codec.TooDeep) -> AdmissionResponse:
+def _answer_too_deep(error: review_codec.TooDeep) -> AdmissionResponse:
     review = error.review
     ref = ObjectRef(api_version="", kind=review.kind.kind, name=review.name, namespace=review.namespace)
     message = f"{ref}: {error}, which nodeyard cannot decode; reduce the nesting"

@@ -80,14 +80,14 @@ class SharedCertificates:
         for _ in range(MAX_RACES):
             secret = await self._read()
             found = None if secret is None else read(secret)
-            wanted = self._wanted(found, trusted)
+            wanted = self._rotate(found, trusted)
             if wanted is found or (found is None and not self._may_write):
                 return wanted
             if await self._write(secret, wanted):
                 return wanted
         raise TimeoutError(f"Secret {_SHOWN}: {MAX_RACES} writes in a row conflicted with other writers")
 
-    def _wanted(self, found: CertificateRotation | None, trusted: Sequence[frozenset[bytes]]) -> CertificateRotation:
+    def _rotate(self, found: CertificateRotation | None, trusted: Sequence[frozenset[bytes]]) -> CertificateRotation:
         now, policy = self._clock.now(), self._policy
         known = found or self._kept
         if known is None:
@@ -97,7 +97,7 @@ class SharedCertificates:
         is_ours = self._may_write or (found is not None and _is_trusted(found, trusted))
         if not is_ours or not known.is_due(host, policy.renew_before, now):
             return known
-        return known.renewed(host, policy.valid, now, is_settled=self._is_settled(known.newest, trusted))
+        return known.renew(host, policy.valid, now, is_settled=self._is_settled(known.newest, trusted))
 
     async def _read(self) -> Object | None:
         try:

@@ -23,7 +23,7 @@ from nodeyard.plan.brake import JOINT, Limit, is_counted
 from nodeyard.plan.identity import approvals
 from nodeyard.plan.model import Action, ObjectRef, Plan
 from nodeyard.process.clock import Clock, SystemClock
-from nodeyard.runtime.annotations import annotations_of, approved_on, root_ref
+from nodeyard.runtime.annotations import annotations_of, approval_ids, root_ref
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.dry_plan import DryPlan
 
@@ -87,7 +87,7 @@ async def approve_plans(
     approval = Approval(id, await whoami(client), now, " ".join(reason.split())[:REASON_MAX])
     for ref, (capability, root, ids) in places.items():
         records = [*_records(root, without=id), approval][-REMEMBERED:]
-        approved = with_approval(approved_on(root), JOINT.join(sorted(ids)))
+        approved = with_approval(approval_ids(root), JOINT.join(sorted(ids)))
         await _annotate(client, capability, ref, approved, records)
     return Approved(plan, next(iter(places)), approval.by)
 
@@ -98,13 +98,13 @@ async def revoke(client: Client, planner: DryPlanner, id: str) -> list[ObjectRef
     for dry_plan in planner.plans(_HOLD_EVERYTHING):
         capability = dry_plan.capability
         for root in (*dry_plan.roots, *dry_plan.approval_roots):
-            ref = root_ref(capability, root) if any(_is_part(each, id) for each in approved_on(root)) else None
+            ref = root_ref(capability, root) if any(_is_part(each, id) for each in approval_ids(root)) else None
             if ref is not None:
                 found[ref] = capability, root
     if not found:
         raise NotHeld(f"no object has an approval of {id} in its annotation {APPROVE}")
     for ref, (capability, root) in found.items():
-        left = ",".join(each for each in approved_on(root) if not _is_part(each, id))
+        left = ",".join(each for each in approval_ids(root) if not _is_part(each, id))
         await _annotate(client, capability, ref, left or None, list(_records(root, without=id)))
     return list(found)
 

@@ -49,7 +49,7 @@ async def send(
             missing = f"the server does not serve {obj['kind']} of {obj['apiVersion']}"
             raise FileError(f"{where}: {missing}; install its CRD first (nodeyard crds prints those of Nodeyard)")
         try:
-            placed = _placed(obj, namespace) if known.resource.namespaced else obj
+            placed = _with_namespace(obj, namespace) if known.resource.namespaced else obj
             answer = await kubectl.apply(known.resource, placed, force=True, dry_run=dry_run)
             answers.append(await _with_stable_uid(client, known.resource, answer) if dry_run else answer)
         except ApiError as error:
@@ -100,7 +100,7 @@ def _is_named(obj: Json) -> bool:
     return all(isinstance(each, str) and each for each in needed) and isinstance(metadata.get("namespace") or "", str)
 
 
-def _placed(obj: Object, namespace: str) -> Object:
+def _with_namespace(obj: Object, namespace: str) -> Object:
     if obj["metadata"].get("namespace"):
         return obj
     return {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}

@@ -162,11 +162,11 @@ def _is_key_lease(lease: _Lease, capability: str) -> bool:
 
 
 def _is_fresh(lease: _Lease, now: datetime) -> bool:
-    renewed = _renewed(lease)
+    renewed = _renew_time(lease)
     return renewed is not None and now - renewed <= timedelta(seconds=lease.spec.lease_duration_seconds or 0)
 
 
-def _renewed(lease: _Lease) -> datetime | None:
+def _renew_time(lease: _Lease) -> datetime | None:
     try:
         return datetime.fromisoformat(lease.spec.renew_time or "")
     except ValueError:
@@ -184,7 +184,7 @@ def _process(capability: str, lease: _Lease, key_leases: Iterable[_Lease], *, is
     return OperatorProcess(
         capability=capability,
         holder=lease.spec.holder_identity or "",
-        renewed=_renewed(lease),
+        renewed=_renew_time(lease),
         published=published,
         held=tuple(plan for each in publications for plan in each.held),
         held_count=sum(each.held_count for each in publications),

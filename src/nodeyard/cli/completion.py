@@ -40,14 +40,14 @@ def complete_subject(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_held(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete the ID of a held plan, as the operators publish it."""
 
-    async def held(client: Client, _config: Config) -> list[str]:
+    async def find_ids(client: Client, _config: Config) -> list[str]:
         from nodeyard.app.capabilities import CAPABILITIES
         from nodeyard.app.operators import find_operators
 
         operators = await find_operators(client, CAPABILITIES)
         return [plan.id for each in operators.running.values() for plan in each.held]
 
-    return [each for each in _ask(ctx, held) if each.startswith(incomplete)]
+    return [each for each in _ask(ctx, find_ids) if each.startswith(incomplete)]
 
 
 async def _names(client: Client, config: Config, ctx: typer.Context, kind: str) -> list[str]:

@@ -72,7 +72,7 @@ async def _serve(config: Config, chosen: Sequence[Capability], address: Address,
             print(url, flush=True)
             if open_browser:
                 typer.launch(url)
-            await signals.until_stopped()
+            await signals.wait_for_signal()
     except OSError as error:
         if error.errno is None:
             raise

@@ -134,7 +134,7 @@ def run(
         dashboard=parse_dashboard(dashboard_bind, dashboard_cert, dashboard_key, dashboard_client_ca),
     )
     with cluster.one_line_errors():
-        signals.run(operate(operation, signals.until_stopped))
+        signals.run(operate(operation, signals.wait_for_signal))
 
 
 def _bind(text: str) -> Address | None:

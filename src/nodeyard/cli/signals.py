@@ -17,7 +17,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return uvloop.run(work)
 
 
-async def until_stopped() -> None:
+async def wait_for_signal() -> None:
     """Return at the first SIGINT or SIGTERM."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

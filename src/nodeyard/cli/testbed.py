@@ -20,7 +20,9 @@ def add_testbed_commands(app: typer.Typer) -> None:
     """Register the testbed's commands; without the testbed each only prints what to install."""
     for name, (package, summary) in COMMANDS.items():
         if find_spec(package) is None:
-            app.command(name, help=f"{summary} Needs the testbed.", context_settings=_ANY_ARGUMENTS)(_missing(name))
+            app.command(name, help=f"{summary} Needs the testbed.", context_settings=_ANY_ARGUMENTS)(
+                _command_that_fails(name)
+            )
         else:
             app.command(name)(getattr(import_module(f"{package}.command"), name))
 
@@ -38,7 +40,7 @@ def load_testbed(module: str, feature: str) -> Any:
 _ANY_ARGUMENTS: Final = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def _missing(name: str) -> Any:
+def _command_that_fails(name: str) -> Any:
     def command() -> None:
         raise Failure(_remedy(f"nodeyard {name}"))
 

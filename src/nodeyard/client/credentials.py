@@ -55,7 +55,7 @@ class CredentialCache:
             return keys
         async with self._reading:
             if self._keys is None or self._keys is keys:
-                self._keys = await self._renewed(keys)
+                self._keys = await self._reread(keys)
             return self._keys
 
     def invalidate(self, keys: Keys) -> None:
@@ -63,7 +63,7 @@ class CredentialCache:
         if self._keys is keys:
             self._keys = None
 
-    async def _renewed(self, old: Keys | None) -> Keys:
+    async def _reread(self, old: Keys | None) -> Keys:
         try:
             return await self._read()
         except ConfigError:

@@ -175,7 +175,7 @@ class EventDecoder(Generic[T]):
         try:
             return self._decode(line)
         except RecursionError:
-            return _malformed(json_depth.shallow(line), json_depth.TOO_DEEP)
+            return _malformed_event(json_depth.shallow(line), json_depth.TOO_DEEP)
 
     def _decode(self, line: bytes) -> WatchEvent[T] | Bookmark | Malformed:
         if line.startswith(_CHANGES):
@@ -183,7 +183,7 @@ class EventDecoder(Generic[T]):
                 change: WatchEvent[T] = self._decode_event(line)
                 return change
             except msgspec.ValidationError as error:
-                return _malformed(line, str(error))
+                return _malformed_event(line, str(error))
         frame = _decode_frame(line)
         if frame.type == "BOOKMARK":
             metadata = decode_partial(frame.object).metadata
@@ -197,6 +197,6 @@ class EventDecoder(Generic[T]):
         return self._decode(b'{"type":"%s","object":%s}' % (frame.type.encode(), bytes(frame.object)))
 
 
-def _malformed(line: bytes, error: str) -> Malformed:
+def _malformed_event(line: bytes, error: str) -> Malformed:
     frame = _decode_frame(line)
     return malformed(frame.object, error, frame.type)

@@ -97,14 +97,14 @@ async def discover(transport: Transport) -> Catalog:
     """Read all resources of the server."""
     core, groups = await asyncio.gather(_get(transport, "/api"), _get(transport, "/apis"))
     if core.get("kind") == "APIGroupDiscoveryList" and groups.get("kind") == "APIGroupDiscoveryList":
-        return Catalog([*_aggregated(core), *_aggregated(groups)])
-    return Catalog(await _plain(transport, core, groups))
+        return Catalog([*_read_aggregated(core), *_read_aggregated(groups)])
+    return Catalog(await _read_each_version(transport, core, groups))
 
 
 async def discover_version(transport: Transport, group: str, version: str) -> Catalog:
     """Read the resources of one group version in a single request; empty if the server does not serve it."""
     path = f"/apis/{group}/{version}" if group else f"/api/{version}"
-    return Catalog(await _resources(transport, group, version, path))
+    return Catalog(await _read_version(transport, group, version, path))
 
 
 async def _get(transport: Transport, path: str) -> Object:
@@ -114,7 +114,7 @@ async def _get(transport: Transport, path: str) -> Object:
     return decode_as(dict[str, Any], response.body)
 
 
-def _aggregated(document: Object) -> Iterable[Known]:
+def _read_aggregated(document: Object) -> Iterable[Known]:
     for group in document.get("items") or ():
         for version in group.get("versions") or ():
             for entry in version.get("resources") or ():
@@ -137,18 +137,18 @@ def _aggregated(document: Object) -> Iterable[Known]:
                 )
 
 
-async def _plain(transport: Transport, core: Object, groups: Object) -> Sequence[Known]:
+async def _read_each_version(transport: Transport, core: Object, groups: Object) -> Sequence[Known]:
     paths = [("", version, f"/api/{version}") for version in core.get("versions") or ()]
     for group in groups.get("groups") or ():
         preferred = (group.get("preferredVersion") or {}).get("version")
         versions = [entry["version"] for entry in group["versions"]]
         versions.sort(key=lambda version: version != preferred)
         paths += [(group["name"], version, f"/apis/{group['name']}/{version}") for version in versions]
-    answers = await asyncio.gather(*(_resources(transport, *path) for path in paths))
+    answers = await asyncio.gather(*(_read_version(transport, *path) for path in paths))
     return [known for answer in answers for known in answer]
 
 
-async def _resources(transport: Transport, group: str, version: str, path: str) -> Sequence[Known]:
+async def _read_version(transport: Transport, group: str, version: str, path: str) -> Sequence[Known]:
     try:
         document = await _get(transport, path)
     except NotFound:

@@ -54,10 +54,10 @@ async def run_plugin(plugin: ExecPlugin, timeout: float = TIMEOUT_SECONDS) -> Is
     if credential.kind != "ExecCredential" or credential.api_version != plugin.api_version:
         got = f"{credential.api_version} {credential.kind}"
         raise _fault(plugin, f"printed {got} instead of {plugin.api_version} ExecCredential")
-    return _issued(plugin, credential.status or _IssuedStatus())
+    return _validate(plugin, credential.status or _IssuedStatus())
 
 
-def _issued(plugin: ExecPlugin, status: _IssuedStatus) -> Issued:
+def _validate(plugin: ExecPlugin, status: _IssuedStatus) -> Issued:
     if bool(status.client_certificate_data) != bool(status.client_key_data):
         raise _fault(plugin, "issued a client certificate without its key, or a key without its certificate")
     if not status.token and not status.client_certificate_data:

@@ -209,7 +209,7 @@ _PLAIN = re.compile(rf"[\w.{re.escape(_PATH_SAFE)}-]*", re.ASCII).fullmatch
 def _target(request: Request) -> str:
     """Return the request target: quoted path and query."""
     quoted = request.path if _PLAIN(request.path) else quote(request.path, safe=_PATH_SAFE)
-    return f"{quoted}?{_encoded(tuple(request.query.items()))}" if request.query else quoted
+    return f"{quoted}?{_encode_query(tuple(request.query.items()))}" if request.query else quoted
 
 
 def _authority(where: URL) -> str:
@@ -218,7 +218,7 @@ def _authority(where: URL) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+def _encode_query(query: tuple[tuple[str, str], ...]) -> str:
     return urlencode(query, quote_via=quote)
 
 
@@ -258,7 +258,7 @@ class _IdleTimeout:
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._heard_at = self._loop.time()
-        self._timer = self._loop.call_later(seconds, self._look)
+        self._timer = self._loop.call_later(seconds, self._check_silence)
 
     def renew(self) -> None:
         self._heard_at = self._loop.time()
@@ -266,12 +266,12 @@ class _IdleTimeout:
     def end(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check_silence(self) -> None:
         due = self._heard_at + self._seconds
         if due <= self._loop.time():
             self._content.set_exception(TimeoutError())
         else:
-            self._timer = self._loop.call_at(due, self._look)
+            self._timer = self._loop.call_at(due, self._check_silence)
 
 
 def _to_transport_error(error: Exception, what: str, timed_out: str) -> TransportError:

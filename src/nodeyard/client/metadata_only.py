@@ -22,15 +22,15 @@ _LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1
 
 def metadata_only(client: Client) -> Client:
     """Return a client for lists and watches, with the same connections and observer."""
-    return _accepting(client, _LIST)
+    return _with_accept(client, _LIST)
 
 
 def single_metadata_only(client: Client) -> Client:
     """Return a client for `get`, with the same connections and observer."""
-    return _accepting(client, _ONE)
+    return _with_accept(client, _ONE)
 
 
-def _accepting(client: Client, form: str) -> Client:
+def _with_accept(client: Client, form: str) -> Client:
     partial = copy.copy(client)
     partial.transport = _Partial(client.transport, form)
     return partial

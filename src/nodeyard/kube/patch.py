@@ -56,10 +56,10 @@ def merge_patch(target: Object, patch: Json) -> Object:
         raise malformed("Invalid JSON Patch")
     if not isinstance(patch, dict):
         raise malformed(f"error decoding patch: {unmarshal_fault(patch, 'value of type map[string]interface {}')}")
-    return _merged(target, patch)
+    return _merge(target, patch)
 
 
-def _merged(target: Object, patch: Object) -> Object:
+def _merge(target: Object, patch: Object) -> Object:
     result = target
     for name, value in patch.items():
         if value is None:
@@ -71,7 +71,7 @@ def _merged(target: Object, patch: Object) -> Object:
         if not isinstance(current, dict):
             value = without_nulls(value)
         elif isinstance(value, dict):
-            value = _merged(current, value)
+            value = _merge(current, value)
         if value is current or (current is not None and json_equal(current, value)):
             continue
         if result is target:

@@ -77,10 +77,10 @@ def with_taint(taints: list[Object], taint: Object) -> list[Object]:
 
 def evicts(before: Iterable[Taint], after: Iterable[Taint]) -> bool:
     """Return True if pods that could stay before may be evicted after."""
-    return bool(evicting(before, after))
+    return bool(evicting_taints(before, after))
 
 
-def evicting(before: Iterable[Taint], after: Iterable[Taint]) -> list[Taint]:
+def evicting_taints(before: Iterable[Taint], after: Iterable[Taint]) -> list[Taint]:
     """Return the taints for which pods may now be evicted: NoExecute taints that are new or changed."""
     known = {(taint.key, taint.value) for taint in before if taint.effect == NO_EXECUTE}
     return [taint for taint in after if taint.effect == NO_EXECUTE and (taint.key, taint.value) not in known]

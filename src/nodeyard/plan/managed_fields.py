@@ -51,7 +51,7 @@ def drop_unapplied(obj: Object, body: Object, manager: str, keeping: Collection[
         return obj
     others = [entry.get("fieldsV1") or {} for entry in _entries(obj) if not _is_applied_by(entry, manager)]
     others += [_to_fields_v1(path) for path in keeping]
-    left = _remaining(obj, mine, body, others)
+    left = _drop_fields(obj, mine, body, others)
     return {} if left is _GONE else left
 
 
@@ -150,23 +150,23 @@ def _covers(body: Json, mine: Object) -> bool:
     return True
 
 
-def _remaining(value: Json, mine: Object, body: Json, others: list[Object]) -> Any:
+def _drop_fields(value: Json, mine: Object, body: Json, others: list[Object]) -> Any:
     """Return what remains of a value if its manager owns `mine` and applies `body`."""
     if not any(key != "." for key in mine):
         return value if body is not _ABSENT or others else _GONE
     if isinstance(value, dict):
-        return _remaining_members(value, mine, body, others)
-    return _remaining_items(value, mine, body, others) if isinstance(value, list) else value
+        return _drop_members(value, mine, body, others)
+    return _drop_items(value, mine, body, others) if isinstance(value, list) else value
 
 
-def _remaining_members(value: Object, mine: Object, body: Json, others: list[Object]) -> Any:
+def _drop_members(value: Object, mine: Object, body: Json, others: list[Object]) -> Any:
     result = value
     for key, below in mine.items():
         name = key.removeprefix("f:")
         if not key.startswith("f:") or name not in value:
             continue
         wanted = body.get(name, _ABSENT) if isinstance(body, dict) else _ABSENT
-        left = _remaining(value[name], below, wanted, [each[key] for each in others if key in each])
+        left = _drop_fields(value[name], below, wanted, [each[key] for each in others if key in each])
         if left is value[name]:
             continue
         result = dict(value) if result is value else result
@@ -177,7 +177,7 @@ def _remaining_members(value: Object, mine: Object, body: Json, others: list[Obj
     return _GONE if not result and value and body is _ABSENT else result
 
 
-def _remaining_items(value: list[Json], mine: Object, body: Json, others: list[Object]) -> Any:
+def _drop_items(value: list[Json], mine: Object, body: Json, others: list[Object]) -> Any:
     wanted = body if isinstance(body, list) else []
     gone: list[Json] = []
     for key in mine:

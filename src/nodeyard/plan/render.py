@@ -67,7 +67,7 @@ def _section(plans: Sequence[Plan], style: Style) -> Iterator[Line]:
         yield BLANK
         yield from _actions(group, style)
     for refused in group_blocked(plans):
-        yield from _blocked(refused, style)
+        yield from _render_blocked(refused, style)
     yield BLANK
     yield from style.paragraph(summarize(plans), 0, Role.TITLE)
 
@@ -152,7 +152,7 @@ def _change(change: FieldChange, values: int, style: Style, indent: str) -> str:
     return f"{start}{more}" if value == {} else f"{start} {format_value(value, room)}{more}"
 
 
-def _blocked(group: BlockedGroup, style: Style) -> Iterator[Line]:
+def _render_blocked(group: BlockedGroup, style: Style) -> Iterator[Line]:
     texts = list(group.by_text)
     if style.is_full:
         shown, names = len(texts), _UNBOUND

@@ -91,12 +91,12 @@ def _text_processors(output: TextIO) -> list[Any]:
 
 def _with_bound(_logger: Any, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Convert structs to text; the JSON format encodes them itself."""
-    return {key: _shown(value) for key, value in {**_BOUND.get(_NOTHING), **event}.items()}
+    return {key: _to_loggable(value) for key, value in {**_BOUND.get(_NOTHING), **event}.items()}
 
 
-def _shown(value: Any) -> Any:
+def _to_loggable(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
-        return [_shown(item) for item in value]
+        return [_to_loggable(item) for item in value]
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
 
 

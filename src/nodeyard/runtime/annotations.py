@@ -30,10 +30,10 @@ def is_key_paused(capability: Capability, roots: Sequence[Any]) -> bool:
 
 def approvals(roots: Sequence[Any]) -> Collection[str]:
     """Return the ids of held plans that users have approved."""
-    return {id for root in roots for id in approved_on(root)}
+    return {id for root in roots for id in approval_ids(root)}
 
 
-def approved_on(root: Any) -> list[str]:
+def approval_ids(root: Any) -> list[str]:
     """Return the comma-separated ids of the approve annotation, in order."""
     parts = map(str.strip, annotations_of(root).get(APPROVE, "").split(","))
     return [part for part in parts if part]
@@ -42,7 +42,7 @@ def approved_on(root: Any) -> list[str]:
 def without_approvals(root: Any, running: Set[str]) -> str | None:
     """Return the approve annotation without the ids of groups that no longer run; None if nothing changes. An id that
     names several groups keeps those that run."""
-    given = approved_on(root)
+    given = approval_ids(root)
     left = (JOINT.join(part for part in id.split(JOINT) if part in running) for id in given)
     kept = [id for id in left if id]
     return None if kept == given else ",".join(kept)
@@ -60,7 +60,7 @@ def end_approvals(roots: Iterable[tuple[Any, ObjectRef]], planned: Planned) -> P
 
     The same change later needs a new approval. A paused root keeps its approvals: its actions are only left out.
     """
-    approved = [(root, ref) for root, ref in roots if approved_on(root) and not is_paused(root) and not _is_gone(root)]
+    approved = [(root, ref) for root, ref in roots if approval_ids(root) and not is_paused(root) and not _is_gone(root)]
     if not approved or EVERY_GROUP in planned.open_groups:
         return None
     running, builder = running_approvals(planned), PlanBuilder(datetime.min)
@@ -72,7 +72,7 @@ def end_approvals(roots: Iterable[tuple[Any, ObjectRef]], planned: Planned) -> P
         builder.act(
             Verb.PATCH,
             ref,
-            ApprovalRemoved(object=str(ref), ids=tuple(each for each in approved_on(root) if each not in left)),
+            ApprovalRemoved(object=str(ref), ids=tuple(each for each in approval_ids(root) if each not in left)),
             Write(
                 body={"metadata": {"annotations": {APPROVE: left or None}}},
                 resource_version=identity_of(type(root)).version(root),

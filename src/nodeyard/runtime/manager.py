@@ -100,8 +100,8 @@ class Manager:
                 "loops": self._stopped_tasks,
                 "plans": self._hung_planners,
             },
-            ready={"synced": self._unsynced, "watches": self._all_broken},
-            warnings={each.capability.name: partial(self._broken, each) for each in self.controllers},
+            ready={"synced": self._check_synced, "watches": self._check_any_watch},
+            warnings={each.capability.name: partial(self._check_watches, each) for each in self.controllers},
         )
 
     def _stopped_tasks(self) -> str:
@@ -116,16 +116,16 @@ class Manager:
         hung = [f"{name} for {seconds:.0f} s" for name, seconds in busy if seconds > HUNG_SECONDS]
         return f"one plan is running: {', '.join(hung)}" if hung else ""
 
-    def _unsynced(self) -> str:
+    def _check_synced(self) -> str:
         missing = [report.resource for report in self.informers.reports() if not report.is_synced]
         return "" if self.informers.is_ready else f"not synced yet: {', '.join(missing) or 'starting'}"
 
-    def _all_broken(self) -> str:
+    def _check_any_watch(self) -> str:
         """Return the broken watches if no watch works, or no capability has ever synced; another replica may have."""
-        found = [self._broken(each) for each in self.controllers]
+        found = [self._check_watches(each) for each in self.controllers]
         is_useful = self.informers.has_current and any(each.is_synced for each in self.controllers)
         return "; ".join(dict.fromkeys(found)) if all(found) and not is_useful else ""
 
-    def _broken(self, controller: Controller) -> str:
-        broken = self.informers.broken(controller.view)
+    def _check_watches(self, controller: Controller) -> str:
+        broken = self.informers.broken_watches(controller.view)
         return ", ".join(f"{each.resource} silent for {each.silence:.0f} s {each.error}".strip() for each in broken)

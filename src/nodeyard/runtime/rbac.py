@@ -164,7 +164,7 @@ def roles(capability: Capability, account: str) -> list[Object]:
         _binding("Role", local, name, subjects),
         *_namespace_roles(capability, cluster, subjects),
         *_grant_roles(capability),
-        *_declared(capability, cluster, subjects),
+        *_declared_kind_roles(capability, cluster, subjects),
         *capability.admission.confinement(username(account)),
     ]
 
@@ -204,7 +204,7 @@ def _grant_roles(capability: Capability) -> list[Object]:
     ]
 
 
-def _declared(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:
+def _declared_kind_roles(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:
     role = declared_role(capability)
     if role is None:
         return []

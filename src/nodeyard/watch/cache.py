@@ -286,13 +286,13 @@ class Cache(Generic[T]):
 
     def record_write(self, answer: Any, deadline: float) -> None:
         """Record the server's response to our write, as an object of this cache's type or a plain dict."""
-        obj = self._typed(answer)
+        obj = self._decode(answer)
         key, version, uid = self._key(obj), self._version(obj), self._uid(obj)
         write = self._overlay.get(key)
         if is_at_least(self.version, version) or (write is not None and _is_outdated(write, version, uid)):
             return
         watched = self._objects.get(key) if write is None else write.watched
-        shown = self._selected(key, obj)
+        shown = self._select(key, obj)
         if shown is None and watched is None and write is None:
             return
         self._show(key, PendingWrite(shown=shown, watched=watched, version=version, uid=uid, deadline=deadline))
@@ -329,9 +329,9 @@ class Cache(Generic[T]):
         if found is None:
             self._show(key, msgspec.structs.replace(write, shown=None, is_deletion=True, deadline=deadline))
             return
-        obj = self._typed(found)
+        obj = self._decode(found)
         confirmed = PendingWrite(
-            shown=self._selected(key, obj),
+            shown=self._select(key, obj),
             watched=write.watched,
             version=self._version(obj),
             uid=self._uid(obj),
@@ -343,11 +343,11 @@ class Cache(Generic[T]):
         self._overlay.add(key, write)
         self._put(key, write.shown)
 
-    def _typed(self, answer: Any) -> T:
+    def _decode(self, answer: Any) -> T:
         obj: T = answer if isinstance(answer, self._type) else msgspec.convert(answer, self._type)
         return obj
 
-    def _selected(self, key: Key, obj: T) -> T | None:
+    def _select(self, key: Key, obj: T) -> T | None:
         """Return the object, or None if the selectors exclude it or may exclude it."""
         selection = self._selection
         if selection is None:

@@ -380,7 +380,7 @@ class InformerFactory:
         """True if at least one watch works."""
         return any(each.reflector is not None and not each.is_broken for each in self.all)
 
-    def broken(self, view: CacheView) -> list[Report]:
+    def broken_watches(self, view: CacheView) -> list[Report]:
         """Return the watches of a view whose caches are empty or stale.
 
         Kinds declared at run time that cannot be watched are left out: a user's declaration must not stop a capability.

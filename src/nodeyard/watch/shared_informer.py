@@ -168,7 +168,7 @@ class SharedInformer:
         A running watch in another version is stopped first. Until then `is_served` is None: the kind is unknown, not
         missing.
         """
-        best = next((found for each in self._versions if (found := _watched(catalog, each)) is not None), None)
+        best = next((found for each in self._versions if (found := _resolve(catalog, each)) is not None), None)
         if best is not None and best != self.resource:
             if self.is_running:
                 self.is_served = None
@@ -219,7 +219,7 @@ class SharedInformer:
         return None if self.reflector is None else self.reflector.report()
 
 
-def _watched(catalog: Catalog, resource: Resource[Any]) -> Resource[Any] | None:
+def _resolve(catalog: Catalog, resource: Resource[Any]) -> Resource[Any] | None:
     """Return the resource with plural and scope from discovery; None if it cannot be watched."""
     known = catalog.by_kind(resource.api_version, resource.kind)
     if known is None or "watch" not in known.verbs:

@@ -24,7 +24,7 @@ def first(*names):
 
 
 def renewed(issues, host=HOST, *, is_settled=True, now=NOW):
-    return issues.renewed(host, VALID, now, is_settled=is_settled)
+    return issues.renew(host, VALID, now, is_settled=is_settled)
 
 
 def trusting(*issues):

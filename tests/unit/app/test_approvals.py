@@ -4,7 +4,7 @@ import pytest
 
 from nodeyard.app.approvals import REMEMBERED, with_approval
 from nodeyard.kube.names import APPROVE
-from nodeyard.runtime.annotations import approved_on
+from nodeyard.runtime.annotations import approval_ids
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from nodeyard.runtime.annotations import approved_on
 )
 def test_an_approval_is_added_to_those_there_are(given, then):
     root = {"metadata": {"annotations": {APPROVE: given}}}
-    assert with_approval(approved_on(root), "new") == then
+    assert with_approval(approval_ids(root), "new") == then
 
 
 def test_only_the_latest_are_kept():

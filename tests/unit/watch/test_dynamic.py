@@ -361,7 +361,7 @@ async def test_a_forbidden_kind_reports_an_error_and_blocks_nothing(stage, clock
     assert stage.informers.is_synced
     assert stage.troubles == [1]
     await clock.advance(STALLED_SECONDS + 60)
-    assert stage.informers.broken(view) == []
+    assert stage.informers.broken_watches(view) == []
     stage.tap.refused.clear()
     await clock.advance(120)
     assert (view.is_synced("Widget"), view.watch_error("Widget")) == (True, "")
@@ -433,7 +433,7 @@ async def test_a_kind_that_a_capability_insists_on_is_broken_where_it_may_not_be
     await stage.start()
     await clock.advance(STALLED_SECONDS + 60)
     assert not stage.informers.is_synced
-    assert [report.resource for report in stage.informers.broken(view)] == ["widgets.example.dev"]
+    assert [report.resource for report in stage.informers.broken_watches(view)] == ["widgets.example.dev"]
 
 
 async def test_a_failing_declaration_keeps_the_previous_kinds(stage, clock):

@@ -239,9 +239,9 @@ async def test_a_stalled_watch_is_named(clock):
     view = watches.register((NODE_WATCH,))
     task = asyncio.create_task(watches.run())
     await clock.advance(STALLED_SECONDS)
-    assert watches.broken(view) == []
+    assert watches.broken_watches(view) == []
     await clock.advance(1)
-    assert [report.resource for report in watches.broken(view)] == ["nodes"]
+    assert [report.resource for report in watches.broken_watches(view)] == ["nodes"]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

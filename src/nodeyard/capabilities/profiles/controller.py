@@ -40,7 +40,7 @@ from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.plan.model import ObjectRef, Planned
-from nodeyard.runtime.annotations import approved_on
+from nodeyard.runtime.annotations import approval_ids
 from nodeyard.runtime.capability import (
     Admission,
     Capability,
@@ -130,7 +130,7 @@ def _same_profile(old: Object, new: Object) -> bool:
 
 def _same_approvals(old: Any, new: Any) -> bool:
     """Compare approvals: an approved removal concerns nodes that the profile no longer selects."""
-    return approved_on(old) == approved_on(new)
+    return approval_ids(old) == approval_ids(new)
 
 
 def _object_keys(service: Service) -> Callable[[View, Object | None, Object | None], Iterable[Key]]:

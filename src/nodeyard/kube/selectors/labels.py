@@ -201,6 +201,6 @@ def requirement_errors(requirement: Requirement) -> list[FieldError]:
     return errors
 
 
-def joined(errors: Sequence[FieldError]) -> str:
+def join_errors(errors: Sequence[FieldError]) -> str:
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -16,7 +16,7 @@ from nodeyard.kube.selectors.labels import (
     Operator,
     Requirement,
     SelectorError,
-    joined,
+    join_errors,
     requirement_errors,
 )
 
@@ -37,7 +37,7 @@ def from_object(spec: Object | None) -> LabelSelector:
     requirements.extend(_of_expression(expression) for expression in spec.get("matchExpressions") or ())
     for requirement in requirements:
         if errors := requirement_errors(requirement):
-            raise SelectorError(joined(errors))
+            raise SelectorError(join_errors(errors))
     return LabelSelector(requirements)
 
 

@@ -15,7 +15,7 @@ from nodeyard.kube.selectors.labels import (
     Operator,
     Requirement,
     SelectorError,
-    joined,
+    join_errors,
     requirement_errors,
 )
 
@@ -56,11 +56,14 @@ class _Parser:
 
     def _requirement(self) -> Requirement:
         try:
-            return self._checked(self._unchecked())
+            requirement = self._parse_requirement()
+            if errors := requirement_errors(requirement):
+                raise SelectorError(join_errors(errors))
         except SelectorError as error:
             raise SelectorError(f"unable to parse requirement: {error}") from None
+        return requirement
 
-    def _unchecked(self) -> Requirement:
+    def _parse_requirement(self) -> Requirement:
         is_negated = self._peek() == "!"
         if is_negated:
             self._take()
@@ -76,11 +79,6 @@ class _Parser:
         operator = self._operator()
         values = self._set() if operator in SETS else self._single()
         return Requirement(label, operator, tuple(sorted(values)))
-
-    def _checked(self, requirement: Requirement) -> Requirement:
-        if errors := requirement_errors(requirement):
-            raise SelectorError(joined(errors))
-        return requirement
 
     def _operator(self) -> Operator:
         token = self._take()

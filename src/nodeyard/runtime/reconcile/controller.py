@@ -108,7 +108,7 @@ class Controller:
                 on_unmapped=self._on_server_change,
                 on_watch_error=self._on_watch_error,
             ),
-            declared=self._declared if capability.dynamic is not None else None,
+            declared=self._dynamic_watches if capability.dynamic is not None else None,
         )
         self._clusters.attach(self.view)
         self._findings = LoopFindings(self.view.findings, self._enqueue)
@@ -314,7 +314,7 @@ class Controller:
         for key in self._all_keys():
             self._queue.add_after(key, STALE_SECONDS)
 
-    def _declared(self, view: View) -> Iterable[Watch]:
+    def _dynamic_watches(self, view: View) -> Iterable[Watch]:
         dynamic = self.capability.dynamic
         return () if dynamic is None else [self._with_view(watch) for watch in dynamic.watches(view)]
 

@@ -31,8 +31,8 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import bound, get_logger
 from nodeyard.runtime.annotations import (
     annotations_of,
+    approval_ids,
     approvals,
-    approved_on,
     end_approvals,
     is_key_paused,
     is_same_version,
@@ -216,7 +216,7 @@ class Reconciler:
         written = await self._report(snapshot, braked.now, outcome, self._refs(roots), now)
         result = self._result(braked.now, outcome, written)
         again = await self._end_approvals(whole, (*roots, *shared), outcome)
-        return result if again is None else _requeued(result, again)
+        return result if again is None else _requeue_within(result, again)
 
     def observes(self) -> str:
         """Return why nothing may be written now; empty if writes may go out."""
@@ -305,7 +305,7 @@ class Reconciler:
             key, [Event(ref, _WARNING, REPLACED_OPERATOR_RUNNING, message, is_standing=True) for _, ref in known]
         )
         writes = [write for root, ref in known if (write := with_observing(root, ref, message, now)) is not None]
-        for result in await tools.status_writer.write(writes, self._shown, may_write=tools.fence_of(key).may_write):
+        for result in await tools.status_writer.write(writes, self._cached, may_write=tools.fence_of(key).may_write):
             if result.result is not Result.DONE:
                 _log.warning("status not written", object=str(result.object), reason=result.message)
 
@@ -326,7 +326,7 @@ class Reconciler:
             self.reports_staleness = True
             _log.warning("writes held", reason=f"{stale}; reading the root objects failed: {error}")
             return ReconcileResult(Ending.FAILED)
-        if all((shown := self._shown(ref)) is not None and is_same_version(shown, root) for root, ref in known):
+        if all((shown := self._cached(ref)) is not None and is_same_version(shown, root) for root, ref in known):
             return None
         _log.info("reconcile restarted", reason=f"{stale}; a root object has changed")
         return ReconcileResult(Ending.CONFLICT)
@@ -341,11 +341,11 @@ class Reconciler:
         expected = _expected_writes(planned)
         tools.expectations.expect_writes(plan.key, (action.object for action in plan.actions), expected.values())
         until, fence = tools.clock.monotonic() + SENDING_SECONDS, tools.fence_of(plan.key)
-        known = [(user_edits_of(root), ref) for root, ref in self._refs(roots) if self._shown(ref) is not None]
+        known = [(user_edits_of(root), ref) for root, ref in self._refs(roots) if self._cached(ref) is not None]
 
         def is_edited() -> bool:
             """Return True if a user edited, paused, approved or deleted a root: that stops the plan at once."""
-            shown = ((edits, self._shown(ref)) for edits, ref in known)
+            shown = ((edits, self._cached(ref)) for edits, ref in known)
             return any(now is None or user_edits_of(now) != edits for edits, now in shown)
 
         def may_write() -> bool:
@@ -382,7 +382,7 @@ class Reconciler:
             **self._shared.conditions_of(ref for _, ref in shared),
         }
         merged = with_engine_conditions(report.statuses, (*roots, *shared), conditions, now)
-        written = await tools.status_writer.write(merged, self._shown, may_write=may_write)
+        written = await tools.status_writer.write(merged, self._cached, may_write=may_write)
         self._record_events(plan.key, report.events)
         return written
 
@@ -424,18 +424,18 @@ class Reconciler:
             _log.warning("warning event", object=str(event.object), reason=event.reason, text=event.message)
         self._tools.recorder.record(event)
 
-    def _shown(self, ref: ObjectRef) -> Any | None:
+    def _cached(self, ref: ObjectRef) -> Any | None:
         return self._tools.view.get(view_kind(ref.api_version, ref.kind), ref.name, ref.namespace)
 
     async def _end_approvals(self, planned: Planned, roots: Sequence[Any], outcome: Outcome) -> float | None:
         """Remove the approvals on the roots that the plan no longer needs. Return when to look again, in seconds."""
-        if not any(map(approved_on, roots)):
+        if not any(map(approval_ids, roots)):
             return None
         # With the versions that the status writes returned; an approval that arrived meanwhile is not in this plan.
         shown = [
             (now, ref)
             for root, ref in self._refs(roots)
-            if (now := self._shown(ref)) is not None and annotations_of(now) == annotations_of(root)
+            if (now := self._cached(ref)) is not None and annotations_of(now) == annotations_of(root)
         ]
         ended = end_approvals(shown, planned)
         if ended is None:
@@ -465,16 +465,16 @@ class Reconciler:
         result = result_of(plan, outcome, self._tools.clock.now(), self._settings.denied_retry)
         # Neither the rest of a held plan nor the status about a broken watch is triggered by an event: requeue.
         if result.ending is Ending.HELD and self._tools.fence_of(plan.key).may_write():
-            result = _requeued(result, 0.0)
+            result = _requeue_within(result, 0.0)
         elif self._staleness() and not self.reports_staleness:
-            result = _requeued(result, STALE_SECONDS)
+            result = _requeue_within(result, STALE_SECONDS)
         if not unwritten or result.ending in RETRIED:
             return result
         is_denied = all(each.result is Result.DENIED for each in unwritten)
         return replace(result, ending=Ending.DENIED if is_denied else Ending.FAILED)
 
 
-def _requeued(result: ReconcileResult, seconds: float) -> ReconcileResult:
+def _requeue_within(result: ReconcileResult, seconds: float) -> ReconcileResult:
     """Return the result with a requeue after at most these seconds."""
     after = seconds if result.requeue_after is None else min(result.requeue_after, seconds)
     return replace(result, requeue_after=after)

@@ -236,11 +236,11 @@ def cached_bytes(view: Any, watches: Iterable[Watch]) -> Callable[[], int]:
     """Return a function that sums the `memory_aggregates` of a view."""
     kinds = tuple(dict.fromkeys(watch.resource.kind for watch in watches))
 
-    def kept() -> int:
+    def count_bytes() -> int:
         whole: int = sum(view.aggregate(f"{_BYTES}/{kind}", "") for kind in kinds)
         return whole + MALFORMED_BYTES * sum(len(view.malformed(kind)) for kind in kinds)
 
-    return kept
+    return count_bytes
 
 
 class RemoteClient(Client):

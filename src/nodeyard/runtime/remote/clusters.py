@@ -82,7 +82,7 @@ class Clusters:
 
         Called before the first pass of a key: that pass must already see its cluster as ours, though not connected.
         """
-        for name, ref in (self._declared() or {}).items():
+        for name, ref in (self._declared_clusters() or {}).items():
             if name not in self._running:
                 self._start(ref)
 
@@ -100,7 +100,7 @@ class Clusters:
 
     async def reconcile(self) -> None:
         """Start clusters that are newly declared, and stop those that are not any more."""
-        declared = self._declared()
+        declared = self._declared_clusters()
         if declared is None:
             return
         has_needs = any(watch.needed is not None for watch in self._remote.watches)
@@ -113,7 +113,7 @@ class Clusters:
             else:
                 self._start(ref)
 
-    def _declared(self) -> dict[str, RemoteClusterRef] | None:
+    def _declared_clusters(self) -> dict[str, RemoteClusterRef] | None:
         """Return the declared clusters; None if the capability failed, which changes nothing."""
         declared: dict[str, RemoteClusterRef] = {}
         try:

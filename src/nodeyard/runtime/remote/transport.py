@@ -38,7 +38,7 @@ class RemoteTransport:
             await inner.close()
 
     async def send(self, request: Request) -> Response:
-        inner = self._connected()
+        inner = self._require_inner()
         try:
             return await inner.send(request)
         except TransportError:
@@ -47,7 +47,7 @@ class RemoteTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        inner = self._connected()
+        inner = self._require_inner()
         try:
             async with inner.stream(request) as stream:
                 yield Stream(stream.status, stream.headers, _limit_lines(stream.chunks))
@@ -58,7 +58,7 @@ class RemoteTransport:
     async def close(self) -> None:
         await self.detach()
 
-    def _connected(self) -> Transport:
+    def _require_inner(self) -> Transport:
         if self._inner is None:
             raise TransportError(f"cluster {self._cluster} is not connected", may_have_run=False)
         return self._inner

@@ -129,7 +129,7 @@ class ShardLeases:
                 if self._keys is not None:
                     present = present or asyncio.create_task(presence.run(client, gone), name="presence")
                     seconds = await self._reconcile()
-                await first_of(stopped.wait(), self._woken(), self._clock.sleep(seconds))
+                await first_of(stopped.wait(), self._wait_for_wake(), self._clock.sleep(seconds))
         finally:
             self._loop = None
             gone.set()
@@ -139,7 +139,7 @@ class ShardLeases:
                 await self._delete(presence.name, presence.version)
             await self._release_all()
 
-    async def _woken(self) -> None:
+    async def _wait_for_wake(self) -> None:
         await self._wake.wait()
         self._wake.clear()
 

@@ -33,7 +33,7 @@ def apiserver(
     """
     from nodeyard.apiserver.process import Serving, running
     from nodeyard.apiserver.user_file import UserFileError, read_user_file
-    from nodeyard.cli.signals import run, until_stopped
+    from nodeyard.cli.signals import run, wait_for_signal
     from nodeyard.process import logs
 
     logs.configure()
@@ -46,6 +46,6 @@ def apiserver(
     async def serve() -> None:
         async with running(Serving(bind, port, known, names, audit_log_path), kubeconfig_out):
             print("ready", flush=True)
-            await until_stopped()
+            await wait_for_signal()
 
     run(serve())

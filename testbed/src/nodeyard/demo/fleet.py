@@ -15,7 +15,7 @@ import yaml
 from nodeyard.apiserver.process import Serving, running
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.cli.failures import Failure
-from nodeyard.cli.signals import until_stopped
+from nodeyard.cli.signals import wait_for_signal
 from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
@@ -47,7 +47,7 @@ FLUX: Final = "flux"
 async def show(nodes: int, *, once: bool, is_fast: bool, real: bool) -> None:
     """Run the demo until it ends, or until SIGINT or SIGTERM."""
     demo = asyncio.create_task(_show(nodes, once=once, is_fast=is_fast, real=real))
-    stopped = asyncio.create_task(until_stopped())
+    stopped = asyncio.create_task(wait_for_signal())
     await asyncio.wait((demo, stopped), return_when=asyncio.FIRST_COMPLETED)
     for task in (demo, stopped):
         task.cancel()

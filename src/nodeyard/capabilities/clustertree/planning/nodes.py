@@ -47,7 +47,7 @@ from nodeyard.capabilities.clustertree.snapshot import (
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import MIRRORED_CLUSTER
-from nodeyard.kube.taints import evicting
+from nodeyard.kube.taints import evicting_taints
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
 from nodeyard.plan.model import Disruption, Verb, Write
@@ -241,7 +241,7 @@ class Change:
 
         The group names the taints: they may come from the leaf, and taints that appear later need their own approval.
         """
-        taints = evicting(self.present.spec.taints, self.wanted.spec.taints)
+        taints = evicting_taints(self.present.spec.taints, self.wanted.spec.taints)
         if not taints:
             return ""
         metadata, named = self.cluster.metadata, sorted(f"{each.key}={each.value}" for each in taints)

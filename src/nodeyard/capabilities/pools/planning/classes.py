@@ -22,7 +22,7 @@ from nodeyard.capabilities.pools.planning.server_side_apply import class_group_n
 from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, ClassUse
 from nodeyard.capabilities.pools.types import LatticeNodeClass
 from nodeyard.plan.model import Blocked, Candidate, Decision, ObjectRef, Plan, Planned
-from nodeyard.runtime.annotations import approved_on
+from nodeyard.runtime.annotations import approval_ids
 
 _EDITS: Final = timedelta(seconds=30)
 """Interval to check if an approved edit of a class has reached all pools."""
@@ -41,7 +41,7 @@ def plan_classes(snapshot: ClassesSnapshot, now: datetime, explain: Sequence[Obj
     open_groups = tuple(
         class_group_name(each.metadata)
         for each in snapshot.classes
-        if approved_on(each) and any(use.is_outdated for use in snapshot.uses.get(each.metadata.name, ()))
+        if approval_ids(each) and any(use.is_outdated for use in snapshot.uses.get(each.metadata.name, ()))
     )
     plan = Plan(
         capability=names.CAPABILITY,

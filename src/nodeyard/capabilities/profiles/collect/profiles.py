@@ -29,7 +29,7 @@ from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, Profile
 from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.plan.builder import NAMED
 from nodeyard.plan.model import EVERY_GROUP
-from nodeyard.runtime.annotations import approved_on
+from nodeyard.runtime.annotations import approval_ids
 from nodeyard.runtime.capability import View
 
 LISTED: Final = 100
@@ -61,7 +61,7 @@ def collect_profile(view: View, service_name: str, namespace: str, name: str, no
         tuple(_used_by(view, service, namespace, name)),
         ignores,
         view.counted(names.NODE_KIND, watched.PINNED, names.profile_key(service.name, namespace, name)),
-        find_open(view, service, (namespace,), raw, now) if approved_on(raw) else (),
+        find_open(view, service, (namespace,), raw, now) if approval_ids(raw) else (),
     )
 
 
@@ -92,7 +92,7 @@ def collect_role(view: View, namespace: str, name: str) -> RoleSnapshot | None:
     nodes = view.counted(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{name}")
     services = load_registry(view).services
     choices = tuple(_role_choice(view, each, role) for each in services)
-    return RoleSnapshot(role, nodes, choices, find_open_of_role(view, role, services) if approved_on(role) else ())
+    return RoleSnapshot(role, nodes, choices, find_open_of_role(view, role, services) if approval_ids(role) else ())
 
 
 def _role_choice(view: View, service: Service, role: OpenStackDataPlaneRole) -> RoleChoice:
@@ -110,7 +110,7 @@ def collect_service(view: View, name: str, now: datetime) -> ServiceSnapshot | N
     fault = declared.faults.get(name, "")
     service_in_use = next((each for each in declared.services if each.name == name and not each.is_built_in), None)
     open_removals: Collection[str] = ()
-    if approved_on(service):
+    if approval_ids(service):
         open_removals = (
             find_open(view, service_in_use, watched.namespaces(view), service, now)
             if service_in_use is not None
