@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from random import Random
 from typing import Final, TypeVar
 
 from nodeyard.client.api import Client
@@ -17,14 +18,14 @@ from nodeyard.client.errors import AlreadyExists, ClientError, Forbidden, NotFou
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
 from nodeyard.kube.json import Object
+from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import Capability
 
 ESTABLISH_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.1
-_FIRST_RETRY_SECONDS: Final = 0.5
-_LAST_RETRY_SECONDS: Final = 15.0
+_BACKOFF: Final = Backoff(first=0.5, most=15.0)
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ async def install(client: Client, capabilities: Iterable[Capability], clock: Clo
 
 async def _retry(request: Callable[[], Awaitable[T]], name: str, clock: Clock) -> T:
     """Retry while the server is unreachable, in trouble or rejects our credentials; other errors are final."""
-    failures = 0
+    failures, random = 0, Random()
     while True:
         try:
             return await request()
@@ -74,7 +75,7 @@ async def _retry(request: Callable[[], Awaitable[T]], name: str, clock: Clock) -
                 raise
             failures += 1
             OUTAGES.log(_log, "CRD installation failed", name, error, crd=name)
-        await clock.sleep(min(_FIRST_RETRY_SECONDS * 2.0 ** min(failures - 1, 10), _LAST_RETRY_SECONDS))
+        await clock.sleep(_BACKOFF.seconds(failures, random))
 
 
 async def _find(client: Client, name: str) -> Object | None:
