@@ -72,7 +72,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def _in_list(lines: list[str]) -> bool:
-    """Whether the paragraph that ends here is an item of a list."""
+    """Tell whether the paragraph that ends here is an item of a list."""
     for line in reversed(lines):
         if _ITEM.match(line):
             return True

@@ -308,7 +308,7 @@ def write_layout(layers: Sequence[Layer], output: Path, *, created: int, revisio
     files = {
         "oci-layout": _json({"imageLayoutVersion": "1.0.0"}),
         "index.json": _json({"schemaVersion": 2, "mediaType": _INDEX, "manifests": [entry]}),
-        # What `docker load` reads.
+        # The format that `docker load` reads.
         "manifest.json": _json(
             [
                 {

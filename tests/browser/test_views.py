@@ -1,4 +1,4 @@
-"""Why, Recorder, Rollouts and Places: what they show and where they lead."""
+"""The views Why, Recorder, Rollouts and Places: their contents and links."""
 
 from __future__ import annotations
 

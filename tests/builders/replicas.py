@@ -44,7 +44,7 @@ class Replica:
     # what it is like
 
     def has(self, *keys):
-        """Which of these it may write for."""
+        """Return those of these keys that it may write for."""
         return {key for key in keys or KEYS if self.shares.fence_of(key).may_write()}
 
     def part(self):

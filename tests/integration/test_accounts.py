@@ -164,7 +164,7 @@ def test_a_stolen_token_does_not_lead_to_more_rights(cluster, capability, eventu
 
 @pytest.mark.parametrize("capability", NAMES)
 def test_no_writable_secret_becomes_the_token_of_another_account(cluster, capability, eventually):
-    """Also those that a rule names, which an apply creates, and those in the operator's own namespace."""
+    """Covers Secrets that a rule names, which an apply creates, and those in the operator's own namespace."""
     minted = attacks(GRANTED)["mint a token by a Secret"]
     eventually(
         lambda: "may write only Secrets of type Opaque" in tried(cluster, "profiles", *minted).message,

@@ -1,4 +1,4 @@
-"""When things are not as they should be: nobody answers, nobody knows yet, somebody else serves the group."""
+"""Affinity under faults: no webhook responds, caches are not synced, another server serves the group."""
 
 import json
 from dataclasses import replace
@@ -207,7 +207,7 @@ def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(o
 
 
 def certificate(affinity):
-    """Which is served, or about to be."""
+    """Return the certificate that is served, or about to be."""
     return affinity.api.rest.get(SECRET)["data"]["tls.crt"]
 
 

@@ -1,4 +1,4 @@
-"""Whose a pod is, over owners of any kind: installed after us, made again, forbidden, and in a circle."""
+"""The application of a pod, over owners of any kind: installed later, recreated, forbidden, or in a cycle."""
 
 import subprocess
 

@@ -79,7 +79,7 @@ def test_a_leaf_that_loses_all_nodes_at_once_keeps_its_mirrors_until_approval(tr
     for node in nodes:
         tree.leaf.remove(node)
 
-    # What is missing is missing from a list, as after an outage that was too long to catch up with.
+    # The missing objects are missing from a list, as after an outage that was too long to catch up with.
     wire.clear()
     wire.add(Status(410), path=r"/nodes\?.*resourceVersion=[1-9]", times=1)
 

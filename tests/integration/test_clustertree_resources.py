@@ -142,7 +142,7 @@ def test_irrelevant_changes_are_not_written(tree, tree_operator):
     tree.leaf.turn(n1, "True", heartbeat="2026-02-02T00:00:00Z")
     tree.leaf.patch(n1, {"metadata": {"annotations": {"somebody": "wrote"}}})
     tree.leaf.pod("unbound", "", phase="Pending", cpu="1")
-    # What does count comes after all of that, on the same watches.
+    # The event that counts comes after all others, on the same watches.
     tree.leaf.pod("last", n1, phase="Pending", cpu="1")
     tree.wait_for_allocatable(name, cpu="3")
 

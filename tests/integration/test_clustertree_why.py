@@ -78,7 +78,7 @@ def test_why_of_a_leaf_reports_the_operators_contact_and_not_its_own(tree, tree_
         tree.leaf.node("n1")
         east = tree.cluster("east", kubeconfig=wire.kubeconfig)
         tree.wait_for_condition(east, "Ready", "True")
-        # What the lease loop asks for: whoever only lists and watches, as the CLI, finds all well.
+        # The requests of the lease loop: the CLI, which only lists and watches, finds no fault.
         wire.add(Status(500), path="/readyz")
         message = tree.wait_for_condition(east, "Reachable", "False", "LeafUnreachable")
 

@@ -177,7 +177,7 @@ def test_it_runs_without_rights_on_a_root_that_is_read_only(run_boxed):
 
 
 def test_every_module_of_the_operator_loads(run_boxed):
-    """Also those that need a library of the system."""
+    """Covers modules that need a library of the system."""
     code = (
         "import pkgutil, nodeyard\n"
         "for found in pkgutil.walk_packages(nodeyard.__path__, 'nodeyard.'):\n"

@@ -157,7 +157,7 @@ def deliberate(seconds):
 
 @pytest.fixture
 def renewals(monkeypatch):
-    """When each renewal was answered."""
+    """Return when each renewal was answered."""
     moments = []
     from nodeyard.app import operator as assembly
 

@@ -234,7 +234,7 @@ def test_accounts_that_may_label_releases_are_named_in_addition_to_the_operator(
     (condition,) = one(objects, "ValidatingAdmissionPolicy", webhook.LABELS)["spec"]["matchConditions"]
     named = f"['system:serviceaccount:cozy-system:cozystack-api', 'jane', '{rbac.username(ACCOUNT)}']"
     assert condition["expression"] == f"!(request.userInfo.username in {named})"
-    # What confines the operator itself comes with its rights, whatever policies are chosen.
+    # The policies that confine the operator itself come with its rights, whichever others are chosen.
     (condition,) = one(default, "ValidatingAdmissionPolicy", webhook.CONFINEMENT)["spec"]["matchConditions"]
     assert condition["expression"] == f"request.userInfo.username == '{rbac.username(ACCOUNT)}'"
 

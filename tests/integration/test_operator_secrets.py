@@ -189,7 +189,7 @@ def applications():
 RENDERED = f"[DEFAULT]\ntransport_url = rabbit://me:{MARK}-rabbit@host\n"
 CONFIGURATIONS = {
     "sound": RENDERED,
-    # What goes on with a value and is not indented.
+    # A value that continues without indentation.
     "unindented": f"[DEFAULT]\npassword =\n{MARK}-unindented\n",
     "bracketed": f'[DEFAULT]\npasswords =\n[["{MARK}-bracketed"]]\n[{MARK}-unclosed\n',
     "headless": f"{MARK}-headless\n",

@@ -1,4 +1,4 @@
-"""When the loop does not write: the brake, observation, and a running peer operator."""
+"""Passes without writes: the brake, observe-only mode, and a running peer operator."""
 
 import pytest
 from tests.builders import labels

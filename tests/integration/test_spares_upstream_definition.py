@@ -112,7 +112,7 @@ def test_fields_that_the_definition_drops_are_not_sent_again_and_again(
         plans = running.metric("nodeyard_plan_seconds_count")
         spares_env.patch(nodes[3], {"metadata": {"labels": {"mark": mark}}})
         eventually(lambda before=plans: running.metric("nodeyard_plan_seconds_count") > before, "it is planned with")
-    # What only a dropped field would tell: the nodes change, their number does not.
+    # Only a dropped field shows this: the nodes change, their number does not.
     (name, _) = (node["metadata"]["name"] for node in spares_env.owned(web))
     spares_env.rest.call("DELETE", f"/api/v1/nodes/{name}")
     eventually(lambda: len(spares_env.owned(web)) == 2, "another takes its place")

@@ -101,7 +101,7 @@ def exact(resources: Mapping[str, str] | None, name: str) -> Fraction:
 
 
 def asks(pod: LeafPod, name: str) -> Fraction:
-    """These pods have one container and nothing else."""
+    """Return the requests of a pod with one container and nothing else."""
     [container] = pod.spec.containers or ()
     assert container.resources is not None
     return Fraction(1) if name == "pods" else exact(container.resources.requests, name)

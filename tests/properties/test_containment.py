@@ -18,7 +18,7 @@ from nodeyard.kube.node_affinity import NodeSelector, NodeSelectorRequirement, N
 from ..builders.node_terms import expression, selector, term
 
 KEYS = ("a", "b")
-# Of every sort that the selectors below can tell apart there is a value that none of them names.
+# There is a value that no selector below names, of every kind that they can tell apart.
 NAMED = ("x", "y", "1", "01", "3")
 BOUNDS = ("0", "1", "01", "2", "9223372036854775806", "9223372036854775807", "many")
 VALUES = (None, "q", "x", "y", "0", "1", "01", "001", "2", "3", "03", "9223372036854775807")

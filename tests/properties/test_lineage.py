@@ -105,7 +105,7 @@ def edges(graph, one, *, with_labels):
 
 
 def spread(graph, *, with_labels):
-    """All that is reached, each with its distance, and whether something on the way cannot be read."""
+    """Return the reached objects with their distance, and True if something on the way cannot be read."""
     distance = {START: 0}
     is_blind = False
     for _ in range(len(graph)):

@@ -57,7 +57,7 @@ pairs = st.lists(st.tuples(affinities, affinities), min_size=20, max_size=40)
 
 
 def fitting(affinity):
-    """Which of the nodes, by their place."""
+    """Return the positions of the nodes that fit."""
     matches = node_matcher({}, msgspec.convert(affinity, NodeAffinity).required)
     return {place for place, (labels, name) in enumerate(NODES) if matches(labels, name)}
 

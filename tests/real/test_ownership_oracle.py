@@ -272,7 +272,7 @@ class Walk:
         )
 
     def moment(self, stored: dict[str, Any], operation: str, step: Step) -> datetime:
-        """When the server thinks it was."""
+        """Return the time that the server recorded."""
         entries = [
             entry
             for entry in stored["metadata"].get("managedFields", ())

@@ -46,7 +46,7 @@ class Oracle:
         until(lambda: self._rest.status(_path(kind)) == 200, f"{kind} is served", 30)
 
     def redefine(self, kind: str, openapi: Case) -> None:
-        """And wait until a field that only the new schema has is known."""
+        """Change the schema, and wait until a field that only the new one has is known."""
         name = _definition(kind, openapi)["metadata"]["name"]
         current = self._rest.get(f"{DEFINITIONS}/{name}")
         current["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = openapi

@@ -169,7 +169,7 @@ class Objects(Sequence[Object]):
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What a bundle knows of one cluster."""
+    """The contents of a bundle about one cluster."""
 
     name: str
     resources: Sequence[ServedResource] = ()

@@ -65,7 +65,7 @@ class _Meta(msgspec.Struct):
 
 
 class _Checked(msgspec.Struct, rename="camel"):
-    """What every object has; the rest is only checked to be JSON."""
+    """The fields that every object has; the rest is only checked to be JSON."""
 
     api_version: str
     kind: str
@@ -78,7 +78,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 
 class _Flaw(Exception):
-    """Why the bundle is refused."""
+    """The reason to refuse the bundle."""
 
 
 _check_object = msgspec.json.Decoder(_Checked).decode

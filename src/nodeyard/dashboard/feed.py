@@ -67,7 +67,7 @@ def frame(name: str, seq: int, data: bytes) -> bytes:
 class Feed:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # Of a process that started earlier all events are older, so its streams resume with a snapshot.
+        # All events of a process that started earlier are older, so its streams resume with a snapshot.
         self.seq = int(self.now * 1000)
         self.rows: Mapping[str, Row] = {}
         self._lists: dict[str, dict[_Source, Any]] = {name: {} for name in (*LISTS, PLACES)}

@@ -169,7 +169,7 @@ class Live:
                     self.history.record(self.feed.now, changed, deleted)
                 await asyncio.sleep(0)
             if not is_started and self.nodes.is_synced("Node.core"):
-                # What was there from the beginning is no change.
+                # Objects of the first list are no change.
                 is_started = True
                 self.history.start(self.board.rows.values(), self.feed.now)
 

@@ -46,7 +46,7 @@ class Paused(Message, frozen=True):
 
 
 class ApprovalRemoved(Message, frozen=True):
-    """What an approval was given for has ended; the same change later needs a new one."""
+    """The purpose of an approval has ended; the same change later needs a new one."""
 
     reason = EngineReason.APPROVAL_REMOVED
     object: str

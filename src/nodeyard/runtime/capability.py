@@ -200,7 +200,7 @@ class ClusterView(View, Protocol):
 
     @property
     def error(self) -> str:
-        """Why it is disconnected, or why the kubeconfig is refused; empty while connected or before the first try."""
+        """The reason of a lost connection or a refused kubeconfig; empty while connected or before the first try."""
 
     @property
     def version(self) -> str:

@@ -94,7 +94,7 @@ class Missing:
 
 
 class Cause(Enum):
-    """Why an object could not be read; also the label value of a metric."""
+    """The cause why an object could not be read; also the label value of a metric."""
 
     FORBIDDEN = "forbidden"
     NOT_SERVED = "not_served"
@@ -104,7 +104,7 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class Unreadable:
-    """It is unknown whether the object exists."""
+    """An object that could not be read; it may or may not exist."""
 
     reason: str
     """For users: names the missing right and the remedy."""

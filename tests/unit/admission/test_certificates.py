@@ -1,4 +1,4 @@
-"""Which certificate is presented when, and what is trusted meanwhile."""
+"""The certificate that is presented during a rotation, and the CAs that are trusted meanwhile."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Which versions fit, and what is said about those that do not."""
+"""Versions that fit, and the error for those that do not."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class SingleLeader:
         elections.run(self._lease.run)
 
     def refresh_keys(self) -> None:
-        """There is only one Lease for all keys."""
+        """Do nothing: one Lease covers all keys."""
 
     def publish(self, texts: Mapping[Key, str]) -> None:
         self._published = texts.get(WHOLE, "")

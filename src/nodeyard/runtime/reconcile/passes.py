@@ -50,5 +50,5 @@ class PassObservers:
             try:
                 observer(event)
             except Exception:
-                # What is shown of a pass must not change how it goes.
+                # A failing observer must not change the pass.
                 _log.exception("pass observer failed", capability=event.capability, key=event.key)

@@ -156,7 +156,7 @@ class Reconciler:
                 result = ReconcileResult(Ending.ERROR)
             finally:
                 self._tools.expectations.end(key)
-                # What is still reserved was not written: others may have it.
+                # A reservation that is left was not written: other keys may have it.
                 for each in self._tools.reservations.release(key):
                     self._tools.enqueue(each)
         self._tools.metrics.reconcile_seconds.observe(self._tools.clock.monotonic() - began)

@@ -54,7 +54,7 @@ class Authenticator:
         return (ISSUER,) if token in self._users else self._accounts.audiences(token)
 
     def fault(self, token: str, audiences: tuple[str, ...]) -> str:
-        """Why `identify` refused a token, as a TokenReview says it."""
+        """The reason why `identify` refused a token, as a TokenReview says it."""
         meant = self._accounts.audiences(token)
         if not meant or set(meant) & set(audiences):
             return "invalid bearer token"

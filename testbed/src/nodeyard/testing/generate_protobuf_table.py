@@ -60,7 +60,7 @@ def _rows(definition: str, properties: Object | None, protos: Protos) -> Iterato
         kind = _resolved(plain or in_map, package)
         shape = _SHAPES[label]
         if properties is None:
-            # What has a JSON form of its own and holds bytes holds JSON.
+            # A type with a JSON form of its own that holds bytes holds JSON.
             yield Field(int(number), name, shape, "json" if kind == "bytes" else kind)
         elif _letters(name) in known:
             yield Field(int(number), known[_letters(name)], shape, kind)

@@ -19,7 +19,7 @@ from ....builders.protobuf import MAGIC, Sample, envelope, field, samples, tag
 CONFIG_MAPS = Kind("", "v1", "ConfigMap")
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-# What kubectl 1.36 sends.
+# The request of kubectl 1.36.
 CREATE_CONFIGMAP = "azhzAAoPCgJ2MRIJQ29uZmlnTWFwEh4KFAoBYhIAGgNwYngiACoAMgA4AEIAEgYKAXgSATEaACIA"
 AUTH_CAN_I = (
     "azhzAAoyChdhdXRob3JpemF0aW9uLms4cy5pby92MRIXU2VsZlN1YmplY3RBY2Nlc3NSZXZpZXcSOgoQCgASABoAIgAqADIAOABCABIcChoKA3BieBIE"
@@ -29,7 +29,7 @@ CREATE_TOKEN = (
     "azhzAAooChhhdXRoZW50aWNhdGlvbi5rOHMuaW8vdjESDFRva2VuUmVxdWVzdBIyChAKABIAGgAiACoAMgA4AEIAEhgKAXgaEAoDUG9kEgJ2MRoBcCIC"
     "dTEgsAkaBAoAEgAaACIA"
 )
-# What Go's serializer makes of them.
+# The output of Go's serializer.
 EVICTION = (
     "azhzAAoVCglwb2xpY3kvdjESCEV2aWN0aW9uEjEKEwoBcBIAGgJucyIAKgAyADgAQgASGggHEgUKA3UtMSIKRm9yZWdyb3VuZCoDQWxsGgAiAA=="
 )

@@ -1,4 +1,4 @@
-"""Which writes a policy judges."""
+"""The writes that a policy matches."""
 
 from typing import Any
 

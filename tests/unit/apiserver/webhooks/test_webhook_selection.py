@@ -1,4 +1,4 @@
-"""Which writes a webhook is called for."""
+"""The writes for which a webhook is called."""
 
 import asyncio
 from typing import Any

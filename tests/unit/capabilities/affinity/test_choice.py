@@ -1,4 +1,4 @@
-"""Which class an application has: every way to one, and every way it is refused."""
+"""The class of an application: every way to choose one, and every way it is refused."""
 
 from dataclasses import replace
 

@@ -158,7 +158,7 @@ def test_a_class_checks_one_pod_per_shape(checks, pods):
     assert snapshot.violators == [f"tenant-acme/p{pods}"]
     # One of each of the two shapes, and by name the one that is outside.
     assert len(checks) == 3
-    # What a pod outside does while it runs makes nothing due; it is judged as it was and as it is.
+    # A change of a running pod outside its class maps to no key; both its old and its new state are checked.
     assert list(controller.pod_keys(view, pod, moved)) == []
     assert len(checks) == 5
     assert list(controller.pod_keys(view, moved, None)) == ["class/dc1"]

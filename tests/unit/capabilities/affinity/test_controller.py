@@ -1,4 +1,4 @@
-"""Which keys an event makes due: those it can change, and no others."""
+"""The keys that an event maps to: those that it can change, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which classes a tenant has in effect, by its place in the tree."""
+"""The effective classes of a tenant, by its place in the tree."""
 
 import pytest
 from tests.builders.tenants import CLASSES, tenant

@@ -1,4 +1,4 @@
-"""When a key is looked at again."""
+"""The time at which a key is requeued."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -32,7 +32,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 @asynccontextmanager
 async def leaf_that_says(beginning, then):
-    """And then the same for ever."""
+    """Return a leaf that repeats its last answer forever."""
 
     async def answer(_reader, writer):
         writer.write(beginning)

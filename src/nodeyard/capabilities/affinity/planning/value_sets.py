@@ -39,7 +39,7 @@ _NO_VALUES: Final[frozenset[str]] = frozenset()
 
 
 class Domain(NamedTuple):
-    """If `values` is set, it is the whole set: `excluded` and `numbers` are already applied to it."""
+    """A set of label values. `values`, if set, is the whole set: `excluded` and `numbers` are already applied."""
 
     is_optional: bool = True
     """The domain contains nodes without the label."""

@@ -59,7 +59,7 @@ class Mirror:
 
     @property
     def is_single(self) -> bool:
-        """It mirrors exactly one leaf node, by name."""
+        """True if it mirrors exactly one leaf node, by name."""
         return self.placement.model.mode is Mode.NODE
 
     @property

@@ -127,7 +127,7 @@ class Tree:
 
     @cached_property
     def refused(self) -> Mapping[int, Reason]:
-        """Why a model gets no node, or why its node is not updated; by position of the model."""
+        """The reason why a model gets no node, or its node is not updated; by position of the model."""
         found = ((each.model.position, self._refusal(each)) for each in self.placements)
         return {position: reason for position, reason in found if reason is not None}
 

@@ -157,7 +157,7 @@ class SpareIndex:
         ignored: the spares may become eligible later.
         """
         eligibility = (False, False) if is_reservation else template.eligibility
-        # What a claim sets differs by template, so a template that changes selected labels has a queue of its own.
+        # Claims of different templates set different labels: a template that changes selected labels has its own queue.
         owner = template.name if template.touches_selector else ""
         key = (template.selector, eligibility, template.topology_key, owner)
         queue = self._queues.get(key)

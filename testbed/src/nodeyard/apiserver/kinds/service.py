@@ -86,7 +86,7 @@ def allocate_addresses(obj: Object) -> Object:
     if spec.get("type") == "ExternalName":
         return obj
     address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "") or _cluster_ip(meta.uid(obj))
-    # Who has endpoints of his own making may have them of either family.
+    # A Service without selector has endpoints that its user writes, of either family.
     is_open = address == HEADLESS and not spec.get("selector")
     spec = {
         **spec,
