@@ -27,7 +27,7 @@ SCHEMA: Object = {
 }
 
 
-def draft() -> PlanBuilder:
+def builder() -> PlanBuilder:
     return PlanBuilder(NOW)
 
 

@@ -42,7 +42,7 @@ GROUP = "labels.test"
 API_VERSION = "labels.test/v1"
 RULE = "labels.test/rule"
 TEAM = "labels.test/team"
-ORIGINAL = "labels-original"
+PEER = "labels-peer"
 
 
 class RuleSpec(PlainStruct, frozen=True):
@@ -175,11 +175,11 @@ def rules_of(node):
     return (rule,) if rule else ()
 
 
-def original(view, now):
+def find_peer(view, now):
     for lease in view.all("Lease"):
         renewed = datetime.fromisoformat(lease["spec"]["renewTime"].replace("Z", "+00:00"))
         if now - renewed < timedelta(seconds=15):
-            return PeerOperator("labels-original", "Scale it down first.", renewed + timedelta(seconds=15))
+            return PeerOperator("labels-peer", "Scale it down first.", renewed + timedelta(seconds=15))
     return None
 
 
@@ -227,7 +227,7 @@ LABELS = Capability(
     watches=(
         Watch(RULES, _rule_keys),
         Watch(_NODES, _node_keys, indexes={"rule": rules_of}),
-        Watch(LEASES, lambda _old, _new: (), field_selector=f"metadata.name={ORIGINAL}"),
+        Watch(LEASES, lambda _old, _new: (), field_selector=f"metadata.name={PEER}"),
     ),
     aggregates=(
         Aggregate("nodes", "Node", lambda: 0, rules_of, lambda total, _node: total + 1, lambda total, _node: total - 1),
@@ -243,7 +243,7 @@ LABELS = Capability(
         Rule("coordination.k8s.io", ("leases",), ("list", "watch")),
     ),
     managed_nodes=lambda snapshot: len(snapshot.nodes),
-    replaces=original,
+    replaces=find_peer,
     roots=Roots(lambda view, key: [each for each in [view.get("LabelRule", key)] if each is not None]),
     explain=Explain(lambda view, ref: [ref.name] if ref.kind == "LabelRule" else []),
 )

@@ -116,27 +116,27 @@ def cluster_object(name: str = CLUSTER, *, metadata: Object | None = None, is_in
 class Outcome:
     """A pass: what was planned, and how each pool's removal stands."""
 
-    draft: PlanBuilder
+    builder: PlanBuilder
     snapshot: PoolsSnapshot
 
     @property
     def actions(self) -> list[Action]:
-        return self.draft.actions
+        return self.builder.actions
 
     def reasons(self) -> list[str]:
         return [action.reason for action in self.actions]
 
     def write(self, action: Action) -> Write:
-        return self.draft.writes[action.id]
+        return self.builder.writes[action.id]
 
     def blocked(self, reason: str) -> Any:
         """The message of what is refused for this reason."""
-        [found] = [each.facts for each in self.draft.blocked if each.reason == reason]
+        [found] = [each.facts for each in self.builder.blocked if each.reason == reason]
         return found
 
     def state(self, pool: str = "gpu") -> Message:
         """Return what the removal of a pool waits for, or else what is done with its MachineDeployment."""
-        about: list[Action | Blocked] = [*self.draft.blocked, *self.actions]
+        about: list[Action | Blocked] = [*self.builder.blocked, *self.actions]
         name = names.deployment(CLUSTER, pool)
         found: list[Message] = [
             each.facts for each in about if each.object.name == name and each.reason not in WARNINGS
@@ -145,7 +145,7 @@ class Outcome:
 
     def phase(self, pool: str = "gpu") -> str:
         """The phase of the pool in the status."""
-        plan = self.draft.planned("pools", CLUSTER).plan
+        plan = self.builder.planned("pools", CLUSTER).plan
         return Account(self.snapshot, plan, Applied()).pool_statuses[pool].phase
 
 
@@ -202,13 +202,13 @@ class World:
         )
 
     def plan(self) -> Outcome:
-        draft, snapshot = PlanBuilder(self.now), self.snapshot
+        builder, snapshot = PlanBuilder(self.now), self.snapshot
         for pool, each in sorted(self.deployments.items()):
             if pool in self.wanted:
-                cancel_removal(draft, snapshot, each, pool)
+                cancel_removal(builder, snapshot, each, pool)
             else:
-                remove_pool(draft, snapshot, each, pool)
-        return Outcome(draft, snapshot)
+                remove_pool(builder, snapshot, each, pool)
+        return Outcome(builder, snapshot)
 
     # what becomes of it
 
@@ -244,7 +244,7 @@ class World:
         world = self
         for _ in range(passes):
             outcome = world.plan()
-            wake = outcome.draft.wake_at
+            wake = outcome.builder.wake_at
             if not outcome.actions and wake is None:
                 return world
             world = world.done(outcome, refused).settled()

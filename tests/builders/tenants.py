@@ -97,9 +97,9 @@ def snapshot(*tenants: Tenant, **given: Any) -> TenantsSnapshot:
 
 
 def planned(world: TenantsSnapshot) -> Planned:
-    draft = PlanBuilder(NOW)
-    plan_tenants(draft, world)
-    return draft.planned(names.CAPABILITY, names.TENANTS_KEY)
+    builder = PlanBuilder(NOW)
+    plan_tenants(builder, world)
+    return builder.planned(names.CAPABILITY, names.TENANTS_KEY)
 
 
 def reasons(found: Planned) -> list[str]:

@@ -8,8 +8,7 @@ import pytest
 
 from nodeyard.testing.session import Session
 
-from .cases.asking import ask
-from .cases.builtins import CASES, PLACE, Case
+from .cases.built_in_kinds import CASES, PLACE, Case, ask
 
 
 @pytest.fixture(scope="module")

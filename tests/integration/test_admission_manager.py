@@ -309,10 +309,10 @@ def test_nothing_is_registered_while_the_peer_operator_runs(api, start, register
     lease = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": labels.ORIGINAL, "namespace": "default"},
+        "metadata": {"name": labels.PEER, "namespace": "default"},
         "spec": {"renewTime": "2999-01-01T00:00:00.000000Z"},
     }
-    path = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{labels.ORIGINAL}"
+    path = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{labels.PEER}"
     api.rest.create(lease)
     try:
         running = start().wait_until_leading()

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
-from tests.builders.applications import CLASSES, affinity_class, draft
+from tests.builders.applications import CLASSES, affinity_class, builder
 from tests.builders.schemas import schemas
 
 from nodeyard.capabilities.affinity import names
@@ -74,7 +74,7 @@ class Declared:
 
     def serve(self):
         """Plan and do; the reasons of what was done."""
-        made = draft()
+        made = builder()
         plan_definition(made, DefinitionSnapshot(definition=self.definition, crd=found(self.rest, self.crd)))
         carry_out(self.rest, made, lambda _ref: self.crd)
         return [each.reason for each in made.actions]
@@ -95,7 +95,7 @@ class Declared:
         metadata = found(self.rest, own)["metadata"]
         application = {**application, "metadata": metadata}
         live = found(self.rest, path)
-        made = draft()
+        made = builder()
         given = {"classes": CLASSES, **given}
         plan_application(
             made, ApplicationSnapshot(application=application, definition=self.definition, release=live, **given)
@@ -185,7 +185,7 @@ def test_the_crd_of_any_schema_is_stored_unchanged(rest, schema):
     kind = Declared(rest, schema)
     body = crd_of(kind.definition, made)
     answer = rest.call("POST", f"{CRDS}?dryRun=All&fieldValidation=Strict", body)
-    made = draft()
+    made = builder()
     plan_definition(made, DefinitionSnapshot(definition=kind.definition, crd=answer))
     assert [each.reason for each in made.actions] == []
 

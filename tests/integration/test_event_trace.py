@@ -1,4 +1,4 @@
-"""The trace of one event in docs/architecture.md: an operator on the embedded server runs every function that it names."""
+"""The trace of docs/architecture.md: an operator on the embedded server runs every function that it names."""
 
 import re
 from pathlib import Path

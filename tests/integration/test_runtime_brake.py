@@ -144,7 +144,7 @@ async def test_observing_writes_nothing_but_the_lease(world, clock):
         assert shown(manager, "nodeyard_observing") == [1.0]
 
 
-class Original:
+class PeerLease:
     """The operator that the capability replaces, renewing its lease."""
 
     def __init__(self, world):
@@ -152,8 +152,8 @@ class Original:
 
     async def beat(self):
         spec = {"holderIdentity": "it", "renewTime": format_rfc3339_micro(self._world.clock.now())}
-        lease = {"metadata": {"name": labels.ORIGINAL, "namespace": NAMESPACE}, "spec": spec}
-        await self._world.client.managed_by("original").apply(LEASES, lease, force=True)
+        lease = {"metadata": {"name": labels.PEER, "namespace": NAMESPACE}, "spec": spec}
+        await self._world.client.managed_by("peer").apply(LEASES, lease, force=True)
 
     async def live(self, seconds):
         for _ in range(0, seconds, 5):
@@ -165,14 +165,14 @@ async def test_a_running_peer_operator_leads_to_observe_only_mode_and_is_reporte
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")
     await namespace(world)
-    original = Original(world)
-    await original.beat()
+    peer = PeerLease(world)
+    await peer.beat()
     async with world.manager() as manager:
-        await original.live(60)
+        await peer.live(60)
         assert await world.teams() == {"n1": None}
         assert shown(manager, "nodeyard_observing") == [1.0]
         (event,) = await world.events("ReplacedOperatorRunning")
-        assert event["note"] == "labels-original is still running: nothing is written. Scale it down first."
+        assert event["note"] == "labels-peer is still running: nothing is written. Scale it down first."
         assert event["regarding"]["name"] == "a"
         await clock.advance(60)
         assert await world.teams() == {"n1": "blue"}
@@ -183,10 +183,10 @@ async def test_with_take_over_it_writes_although_the_peer_operator_runs(world, c
     await namespace(world)
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")
-    original = Original(world)
-    await original.beat()
+    peer = PeerLease(world)
+    await peer.beat()
     async with world.manager(take_over=True):
-        await original.live(10)
+        await peer.live(10)
         assert await world.teams() == {"n1": "blue"}
 
 

@@ -7,8 +7,8 @@ import pytest
 from nodeyard.capabilities.spares import names
 from nodeyard.testing.rest import RestError
 
-LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{names.ORIGINAL_NAMESPACE}/leases"
-LEASE = f"{LEASES}/{names.ORIGINAL_LEASE}"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{names.PEER_NAMESPACE}/leases"
+LEASE = f"{LEASES}/{names.PEER_LEASE}"
 
 
 class Nyallocator:
@@ -22,7 +22,7 @@ class Nyallocator:
             {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
-                "metadata": {"name": names.ORIGINAL_LEASE, "namespace": names.ORIGINAL_NAMESPACE},
+                "metadata": {"name": names.PEER_LEASE, "namespace": names.PEER_NAMESPACE},
                 "spec": {
                     "holderIdentity": holder,
                     "leaseDurationSeconds": seconds,
@@ -41,9 +41,7 @@ class Nyallocator:
 
 @pytest.fixture
 def nyallocator(api):
-    api.rest.replace_or_create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.ORIGINAL_NAMESPACE}}
-    )
+    api.rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.PEER_NAMESPACE}})
     nyallocator = Nyallocator(api.rest)
     yield nyallocator
     nyallocator.go()
@@ -67,7 +65,7 @@ def test_while_the_peer_operator_runs_nothing_is_written_and_every_surface_repor
     (event, *_) = spares_env.wait_for_event(web, "ReplacedOperatorRunning")
 
     assert "nyallocator (nyallocator-7d9f_1) is still running: nothing is written" in event["note"]
-    assert f"scale its Deployment in namespace {names.ORIGINAL_NAMESPACE} to 0" in event["note"]
+    assert f"scale its Deployment in namespace {names.PEER_NAMESPACE} to 0" in event["note"]
     (condition,) = eventually(lambda: observing(spares_env, web), "the template says so")
     assert (condition["status"], condition["reason"]) == ("True", "ReplacedOperatorRunning")
     assert condition["message"] == event["note"]

@@ -86,7 +86,7 @@ def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as
 
     assert audit.needless() == set()
     assert audit.beyond() == set()
-    assert audit.loose(names.ORIGINAL_LEASE, lease_name(SPARES.name)) == set()
+    assert audit.loose(names.PEER_LEASE, lease_name(SPARES.name)) == set()
 
 
 @pytest.fixture

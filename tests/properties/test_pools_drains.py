@@ -243,5 +243,5 @@ def test_without_blockers_removed_pools_are_gone_and_the_others_unchanged(story:
 def test_equal_snapshots_give_equal_plans(story: Story) -> None:
     one, other = story.world.plan(), story.world.plan()
     assert one.actions == other.actions
-    assert one.draft.blocked == other.draft.blocked
-    assert one.draft.wake_at == other.draft.wake_at
+    assert one.builder.blocked == other.builder.blocked
+    assert one.builder.wake_at == other.builder.wake_at

@@ -10,8 +10,7 @@ import json
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.session import Session
 
-from .asking import ask
-from .builtins import PLACE, RECORDED, load
+from .built_in_kinds import PLACE, RECORDED, ask, load
 
 _ORDER = ("id", "path", "query", "method", "subresource", "given", "body", "code", "faults", "object")
 

@@ -10,7 +10,7 @@ import pytest
 from nodeyard.apiserver.managed_fields import ApplyConflict, ApplyError, apply, update
 from nodeyard.kube.patch import merge_patch
 
-from ...builders.ownership import ConfigMaps, Deployments, Samples, Widgets
+from ...builders.managed_fields import ConfigMaps, Deployments, Samples, Widgets
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)

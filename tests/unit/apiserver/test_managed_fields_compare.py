@@ -11,7 +11,7 @@ from nodeyard.apiserver.managed_fields.fieldset import members
 from nodeyard.apiserver.managed_fields.paths import render
 from nodeyard.apiserver.managed_fields.type_shape import DEDUCED, ShapeError, shape_of
 
-from ...builders.ownership import Widgets
+from ...builders.managed_fields import Widgets
 
 WIDGET = shape_of(Widgets.schema)
 

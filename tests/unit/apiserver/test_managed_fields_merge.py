@@ -12,7 +12,7 @@ from nodeyard.apiserver.managed_fields.owned_set import ensure_named_members, re
 from nodeyard.apiserver.managed_fields.paths import render
 from nodeyard.apiserver.managed_fields.type_shape import shape_of
 
-from ...builders.ownership import Widgets
+from ...builders.managed_fields import Widgets
 
 WIDGET = shape_of(Widgets.schema)
 

@@ -10,7 +10,7 @@ from nodeyard.apiserver.managed_fields import ApplyConflict, ApplyError, apply, 
 from nodeyard.apiserver.strategic_merge import strategic_merge_patch
 from nodeyard.kube.patch import json_patch, merge_patch
 
-from ...builders.ownership_stories import MOMENT, Move, Story, stories, stripped
+from ...builders.managed_fields_stories import MOMENT, Move, Story, stories, stripped
 
 
 def predicted(story: Story, move: Move, live: dict[str, Any] | None, answer: dict[str, Any]) -> dict[str, Any]:

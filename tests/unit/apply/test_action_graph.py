@@ -17,25 +17,25 @@ def webs(draw):
     ]
 
 
-def walk(schedule, fails):
+def walk(graph, fails):
     """Start and end actions as an applier would; who was started, in order, and who was skipped."""
     started, skipped = [], set()
-    ready = schedule.roots()
+    ready = graph.roots()
     while ready:
         current = ready.pop(0)
         started.append(current.id)
         if current.id in fails:
-            skipped |= {each.id for each in schedule.dependents_of(current)}
+            skipped |= {each.id for each in graph.dependents_of(current)}
         else:
-            ready += schedule.complete(current)
+            ready += graph.complete(current)
     return started, skipped
 
 
 @given(webs(), st.sets(st.sampled_from([f"a{number}" for number in range(7)])))
 def test_every_action_is_started_once_or_skipped_for_a_reason(actions, fails):
-    schedule = ActionGraph(actions)
-    never = {each.id for each, _ in schedule.unreachable()}
-    started, skipped = walk(schedule, fails)
+    graph = ActionGraph(actions)
+    never = {each.id for each, _ in graph.unreachable()}
+    started, skipped = walk(graph, fails)
     assert len(started) == len(set(started))
     assert set(started) | skipped | never == {each.id for each in actions}
     assert not set(started) & (skipped | never)
@@ -58,12 +58,12 @@ def test_unreachable_actions_report_why(actions):
 
 @given(webs())
 def test_no_more_are_ever_ready_at_once_than_its_width(actions):
-    schedule = ActionGraph(actions)
-    width = schedule.width
-    ready = schedule.roots()
+    graph = ActionGraph(actions)
+    width = graph.width
+    ready = graph.roots()
     while ready:
         assert len(ready) <= width
-        ready = ready[1:] + schedule.complete(ready[0])
+        ready = ready[1:] + graph.complete(ready[0])
 
 
 def test_a_chain_is_one_wide():

@@ -199,28 +199,28 @@ SHORTER = Event(REF, "Warning", "Short", "three are missing", is_standing=True)
 
 
 def test_a_standing_event_is_recorded_once():
-    standing = StandingEvents()
-    assert standing.new("a", [SHORT]) == [SHORT]
-    assert standing.new("a", [SHORT]) == []
+    standing_events = StandingEvents()
+    assert standing_events.new("a", [SHORT]) == [SHORT]
+    assert standing_events.new("a", [SHORT]) == []
 
 
 def test_a_changed_standing_event_is_recorded_again():
-    standing = StandingEvents()
-    standing.new("a", [SHORT])
-    assert standing.new("a", [SHORTER]) == [SHORTER]
-    assert standing.new("a", [SHORT]) == [SHORT]
+    standing_events = StandingEvents()
+    standing_events.new("a", [SHORT])
+    assert standing_events.new("a", [SHORTER]) == [SHORTER]
+    assert standing_events.new("a", [SHORT]) == [SHORT]
 
 
 def test_a_standing_event_that_ended_and_returns_is_recorded_again():
-    standing = StandingEvents()
-    standing.new("a", [SHORT])
-    assert standing.new("a", []) == []
-    assert standing.new("a", [SHORT]) == [SHORT]
+    standing_events = StandingEvents()
+    standing_events.new("a", [SHORT])
+    assert standing_events.new("a", []) == []
+    assert standing_events.new("a", [SHORT]) == [SHORT]
 
 
 def test_standing_events_are_kept_by_key_and_forgotten_with_it():
-    standing = StandingEvents()
-    standing.new("a", [SHORT])
-    assert standing.new("b", [SHORT]) == [SHORT]
-    standing.forget("a")
-    assert standing.new("a", [SHORT]) == [SHORT]
+    standing_events = StandingEvents()
+    standing_events.new("a", [SHORT])
+    assert standing_events.new("b", [SHORT]) == [SHORT]
+    standing_events.forget("a")
+    assert standing_events.new("a", [SHORT]) == [SHORT]

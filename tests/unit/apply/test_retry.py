@@ -8,9 +8,9 @@ from nodeyard.apply.retry import RetryPolicy
 from nodeyard.process.backoff import Backoff
 
 
-def pauses(patience, asked=None):
+def pauses(policy, asked=None):
     random, found = Random(1), []
-    while (pause := patience.pause(len(found) + 1, asked, random)) is not None:
+    while (pause := policy.pause(len(found) + 1, asked, random)) is not None:
         found.append(pause)
     return found
 

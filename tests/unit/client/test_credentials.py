@@ -22,7 +22,7 @@ def clock():
     return VirtualClock()
 
 
-def keyring(clock, **credentials):
+def credentials_of(clock, **credentials):
     return CredentialCache(Config("https://x", credentials=Credentials(**credentials)), clock)
 
 
@@ -31,20 +31,20 @@ async def authorization(ring):
 
 
 async def test_a_token_is_a_bearer_header(clock):
-    assert await authorization(keyring(clock, token="t")) == "Bearer t"
+    assert await authorization(credentials_of(clock, token="t")) == "Bearer t"
 
 
 async def test_no_credentials_send_no_header(clock):
-    assert (await keyring(clock).current()).headers == ()
+    assert (await credentials_of(clock).current()).headers == ()
 
 
 async def test_name_and_password_are_basic(clock):
     expected = f"Basic {base64.b64encode(b'me:pw').decode()}"
-    assert await authorization(keyring(clock, username="me", password="pw")) == expected
+    assert await authorization(credentials_of(clock, username="me", password="pw")) == expected
 
 
 async def test_impersonation_repeats_a_header_per_group(clock):
-    ring = keyring(clock, token="t", impersonate=Impersonation("bob", "7", ("a", "b"), (("scopes", ("view",)),)))
+    ring = credentials_of(clock, token="t", impersonate=Impersonation("bob", "7", ("a", "b"), (("scopes", ("view",)),)))
     assert (await ring.current()).headers[1:] == (
         ("Impersonate-User", "bob"),
         ("Impersonate-Uid", "7"),
@@ -57,7 +57,7 @@ async def test_impersonation_repeats_a_header_per_group(clock):
 async def test_a_rotated_token_file_is_seen_within_a_minute(clock, tmp_path):
     path = tmp_path / "token"
     path.write_text("old\n")
-    ring = keyring(clock, token_file=path)
+    ring = credentials_of(clock, token_file=path)
     assert await authorization(ring) == "Bearer old"
     path.write_text("new\n")
     assert await authorization(ring) == "Bearer old"
@@ -68,7 +68,7 @@ async def test_a_rotated_token_file_is_seen_within_a_minute(clock, tmp_path):
 async def test_a_refused_token_is_read_again_at_once(clock, tmp_path):
     path = tmp_path / "token"
     path.write_text("old")
-    ring = keyring(clock, token_file=path)
+    ring = credentials_of(clock, token_file=path)
     refused = await ring.current()
     path.write_text("new")
     ring.invalidate(refused)
@@ -81,7 +81,7 @@ async def test_a_refused_token_is_read_again_at_once(clock, tmp_path):
 async def test_a_file_that_is_gone_for_a_moment_does_not_hurt(clock, tmp_path):
     path = tmp_path / "token"
     path.write_text("t")
-    ring = keyring(clock, token_file=path)
+    ring = credentials_of(clock, token_file=path)
     await ring.current()
     path.unlink()
     await clock.advance(61)
@@ -94,14 +94,14 @@ async def test_a_file_that_is_gone_for_a_moment_does_not_hurt(clock, tmp_path):
 async def test_an_empty_token_file_is_an_error(clock, tmp_path):
     (tmp_path / "token").touch()
     with pytest.raises(ConfigError, match="token file is empty"):
-        await keyring(clock, token_file=tmp_path / "token").current()
+        await credentials_of(clock, token_file=tmp_path / "token").current()
 
 
 async def test_a_certificate_from_files_is_renewed_with_them(clock, tmp_path):
     cert, key = tmp_path / "c", tmp_path / "k"
     cert.write_bytes(b"c1")
     key.write_bytes(b"k1")
-    ring = keyring(clock, certificate=Material(path=cert), key=Material(path=key))
+    ring = credentials_of(clock, certificate=Material(path=cert), key=Material(path=key))
     assert (await ring.current()).identity.certificate == b"c1"
     cert.write_bytes(b"c2")
     await clock.advance(61)
@@ -129,14 +129,14 @@ print(json.dumps({"apiVersion": info["apiVersion"], "kind": "ExecCredential", "s
 
 
 async def test_a_plugin_runs_once_for_all_who_ask(clock, tmp_path):
-    ring = keyring(clock, plugin=plugin(tmp_path, ISSUING))
+    ring = credentials_of(clock, plugin=plugin(tmp_path, ISSUING))
     keys = await asyncio.gather(*(ring.current() for _ in range(5)))
     assert {dict(one.headers)["Authorization"] for one in keys} == {"Bearer t1"}
 
 
 async def test_a_plugin_runs_again_before_its_credentials_expire(clock, tmp_path, monkeypatch):
     monkeypatch.setitem(os.environ, "EXPIRES", format_rfc3339(clock.now() + timedelta(minutes=10)))
-    ring = keyring(clock, plugin=plugin(tmp_path, ISSUING))
+    ring = credentials_of(clock, plugin=plugin(tmp_path, ISSUING))
     assert await authorization(ring) == "Bearer t1"
     await clock.advance(580)
     assert await authorization(ring) == "Bearer t1"
@@ -147,20 +147,20 @@ async def test_a_plugin_runs_again_before_its_credentials_expire(clock, tmp_path
 async def test_a_plugin_may_issue_a_certificate(clock, tmp_path):
     status = {"clientCertificateData": "cert", "clientKeyData": "key"}
     body = f"import json; print(json.dumps({{'apiVersion': '{V1}', 'kind': 'ExecCredential', 'status': {status}}}))"
-    keys = await keyring(clock, plugin=plugin(tmp_path, body)).current()
+    keys = await credentials_of(clock, plugin=plugin(tmp_path, body)).current()
     assert (keys.identity.certificate, keys.identity.key, keys.headers) == (b"cert", b"key", ())
 
 
 async def test_a_plugin_that_fails_is_quoted_with_its_hint(clock, tmp_path):
     body = "import sys; sys.exit('please log in')"
-    ring = keyring(clock, plugin=plugin(tmp_path, body, install_hint="see the manual"))
+    ring = credentials_of(clock, plugin=plugin(tmp_path, body, install_hint="see the manual"))
     with pytest.raises(ConfigError, match=r"exit code 1: please log in \(see the manual\)"):
         await ring.current()
 
 
 async def test_a_plugin_that_is_not_installed_is_named(clock):
     with pytest.raises(ConfigError, match="exec plugin no-such-thing cannot be run: No such file"):
-        await keyring(clock, plugin=ExecPlugin("no-such-thing", V1)).current()
+        await credentials_of(clock, plugin=ExecPlugin("no-such-thing", V1)).current()
 
 
 @pytest.mark.parametrize(
@@ -181,4 +181,4 @@ async def test_a_plugin_that_is_not_installed_is_named(clock):
 )
 async def test_a_plugin_that_prints_something_else_is_refused(clock, tmp_path, printed, words):
     with pytest.raises(ConfigError, match=words):
-        await keyring(clock, plugin=plugin(tmp_path, f"print({printed!r})")).current()
+        await credentials_of(clock, plugin=plugin(tmp_path, f"print({printed!r})")).current()

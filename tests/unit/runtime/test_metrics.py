@@ -72,10 +72,10 @@ def test_actions_are_counted_by_what_became_of_them():
 def test_why_nothing_is_written_is_one_reason_at_a_time():
     measured = Measured()
     measured.loop.set_observing("--observe")
-    measured.loop.set_observing("original")
-    assert measured["nodeyard_observing"] == {("--observe",): 0, ("original",): 1}
+    measured.loop.set_observing("peer")
+    assert measured["nodeyard_observing"] == {("--observe",): 0, ("peer",): 1}
     measured.loop.set_observing("")
-    assert measured["nodeyard_observing"] == {("--observe",): 0, ("original",): 0}
+    assert measured["nodeyard_observing"] == {("--observe",): 0, ("peer",): 0}
 
 
 SETTLED = ReconcileResult(Ending.SETTLED)

@@ -40,13 +40,13 @@ def facts(asked, server, clock):
 
 
 @pytest.fixture
-def news():
+def changes():
     return []
 
 
 @pytest.fixture
-def inquiry(facts, news):
-    return facts.register(lambda: news.append("news"))
+def inquiry(facts, changes):
+    return facts.register(lambda: changes.append("changed"))
 
 
 def test_facts_are_not_requested_before_use(facts, server, asked, inquiry):
@@ -77,24 +77,24 @@ def test_versions_come_in_the_servers_order_and_once(facts, server, inquiry):
     assert inquiry.versions("example.dev", "Gadget") == ()
 
 
-def test_a_changed_answer_is_reported(facts, server, inquiry, news):
+def test_a_changed_answer_is_reported(facts, server, inquiry, changes):
     server.serve(facts, catalog("v1"))
     inquiry.versions("example.dev", "Widget")
     server.serve(facts, catalog("v1"))
-    assert news == []
+    assert changes == []
     server.serve(facts, catalog("v2", "v1"))
     server.serve(facts, catalog("v2", "v1"))
-    assert news == ["news"]
+    assert changes == ["changed"]
 
 
-def test_views_that_did_not_ask_are_not_notified(facts, server, inquiry, news):
+def test_views_that_did_not_ask_are_not_notified(facts, server, inquiry, changes):
     facts.set_uid("u")
     server.serve(facts, catalog("v1"))
-    assert news == []
+    assert changes == []
 
 
-def test_a_new_uid_is_reported_to_its_users(facts, server, inquiry, news):
+def test_a_new_uid_is_reported_to_its_users(facts, server, inquiry, changes):
     assert inquiry.uid == ""
     facts.set_uid("u")
     facts.set_uid("u")
-    assert (news, inquiry.uid) == (["news"], "u")
+    assert (changes, inquiry.uid) == (["changed"], "u")

@@ -229,12 +229,12 @@ CALM_SECONDS: Final = 0.1
 and a node without a recent write is written at once."""
 
 
-ORIGINAL: Final = "Kosmos' clustertree manager"
+PEER: Final = "Kosmos' clustertree manager"
 _HAND_OVER: Final = (
     "It renews the leases of {nodes}. Scale Deployment clustertree-cluster-manager in namespace kosmos-system to 0; "
     "Nodeyard takes over once nobody renews the leases"
 )
-_NOT_LOOKED: Final = f"{ORIGINAL}, as far as is known,"
+_NOT_LOOKED: Final = f"{PEER}, as far as is known,"
 _LOOKING: Final = "It created {nodes}; Nodeyard is checking whether it still renews their leases"
 _NAMED: Final = 3
 
@@ -244,7 +244,7 @@ def detect_peer_operator(view: View, now: datetime) -> PeerOperator | None:
     for cluster in clusters:
         health: LeafHealth | None = view.finding(names.leaf_health(cluster.name))
         if health is not None and health.moved:
-            return PeerOperator(ORIGINAL, _HAND_OVER.format(nodes=listed(health.moved, _NAMED)))
+            return PeerOperator(PEER, _HAND_OVER.format(nodes=listed(health.moved, _NAMED)))
         if health is None and (left := _unadopted_nodes(view, cluster.name)):
             return PeerOperator(_NOT_LOOKED, _LOOKING.format(nodes=listed(left, _NAMED)))
     return None

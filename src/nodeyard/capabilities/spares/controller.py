@@ -155,7 +155,7 @@ SPARES: Final = Capability(
         Watch(
             watched.LEASES,
             _lease_keys,
-            field_selector=f"metadata.name={names.ORIGINAL_LEASE}",
+            field_selector=f"metadata.name={names.PEER_LEASE}",
         ),
     ),
     all_keys=lambda _view: _ALL_TEMPLATES,
@@ -168,7 +168,7 @@ SPARES: Final = Capability(
         Rule("", ("pods/eviction",), ("create",)),
         Rule(names.GROUP, (names.PLURAL,), ("get", "list", "watch", "patch")),
         Rule(names.GROUP, (f"{names.PLURAL}/status",), ("patch",)),
-        Rule("coordination.k8s.io", ("leases",), ("list", "watch"), (names.ORIGINAL_LEASE,)),
+        Rule("coordination.k8s.io", ("leases",), ("list", "watch"), (names.PEER_LEASE,)),
     ),
     managed_nodes=_managed,
     metrics=SparesMetrics,

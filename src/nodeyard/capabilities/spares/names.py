@@ -42,8 +42,8 @@ RESERVED_TAINTS: Final = frozenset({SPARE_TAINT})
 RESERVED_NAMES: Final = frozenset({SPARE_ROLE, OUT_ROLE})
 """Template names whose role label already has another meaning."""
 
-ORIGINAL_LEASE: Final = "df4b84a0.cybozu.io"
-ORIGINAL_NAMESPACE: Final = "nyallocator-system"
+PEER_LEASE: Final = "df4b84a0.cybozu.io"
+PEER_NAMESPACE: Final = "nyallocator-system"
 
 
 def role_label(template: str) -> str:

@@ -14,7 +14,7 @@ from nodeyard.apiserver.kinds.go_struct import MalformedError, decode, zero
 from nodeyard.apiserver.kinds.table import definition_of, definitions
 from nodeyard.kube.json import Json
 
-from ....conformance.cases.builtins import CASES
+from ....conformance.cases.built_in_kinds import CASES
 
 CORE = "io.k8s.api.core.v1."
 NODE = CORE + "Node"

@@ -8,7 +8,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.kube.json import Object
 from nodeyard.kube.patch import merge_patch
 
-from ....conformance.cases.builtins import CASES, PLACE, Case, Reply, reduce
+from ....conformance.cases.built_in_kinds import CASES, PLACE, Case, Reply, reduce
 from .pipeline import create, located, update
 
 

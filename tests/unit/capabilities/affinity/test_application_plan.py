@@ -13,8 +13,8 @@ from ....builders.applications import (
     affinity_class,
     application,
     as_applied,
+    builder,
     definition,
-    draft,
     policy,
     snapshot,
     with_ready,
@@ -24,7 +24,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def planned(given):
-    made = draft()
+    made = builder()
     plan_application(made, given)
     return made
 

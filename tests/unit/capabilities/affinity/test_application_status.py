@@ -23,9 +23,9 @@ from ....builders.applications import (
     affinity_class,
     application,
     as_applied,
+    builder,
     definition,
     definition_body,
-    draft,
     policy,
     snapshot,
     with_ready,
@@ -34,7 +34,7 @@ from ....builders.applications import (
 
 def passed(given, result=Result.DONE, message=""):
     """A pass over an application: its plan, and what became of it."""
-    made = draft()
+    made = builder()
     plan_application(made, given)
     planned = made.planned("affinity", "key")
     results = []
@@ -228,7 +228,7 @@ def crd(of=None, status=ESTABLISHED, **metadata):
 
 def definition_status(of=None, result=Result.DONE, **given):
     given = DefinitionSnapshot(definition=of or definition(**GUARDED), **given)
-    made = draft()
+    made = builder()
     plan_definition(made, given)
     planned = made.planned("affinity", "key")
     results = tuple(

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from tests.builders.applications import NOW, ZONE, affinity_class, definition_body, draft
+from tests.builders.applications import NOW, ZONE, affinity_class, builder, definition_body
 from tests.builders.placements import (
     PlacementView,
     affinity_class_body,
@@ -40,7 +40,7 @@ GOING = {**HELD, "deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 def planned(**given):
     metadata = given.pop("metadata", {})
-    plan = draft()
+    plan = builder()
     snapshot = ClassSnapshot(affinity_class("dc1", metadata=metadata), **given)
     plan_class(plan, snapshot)
     return plan
@@ -249,7 +249,7 @@ def test_keys_of_terms_count_too():
 
 
 def status(before=None, **given):
-    plan = draft()
+    plan = builder()
     snapshot = ClassSnapshot(
         before or affinity_class("dc1", metadata={"generation": 3, **given.pop("metadata", {})}), **given
     )

@@ -13,14 +13,14 @@ from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.kube.patch import merge_patch
 from nodeyard.plan.model import Verb
 
-from ....builders.applications import NOW, SCHEMA, as_applied, definition, draft
+from ....builders.applications import NOW, SCHEMA, as_applied, builder, definition
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [names.DEFINITION_FINALIZER]}
 GUARDED = {"finalizers": [names.DEFINITION_FINALIZER]}
 
 
 def planned(**given):
-    made = draft()
+    made = builder()
     given.setdefault("definition", definition(**GUARDED))
     plan_definition(made, DefinitionSnapshot(**given))
     return made

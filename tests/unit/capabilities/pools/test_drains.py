@@ -206,7 +206,7 @@ def test_a_refused_eviction_is_asked_for_again_within_ten_seconds() -> None:
     world = closed(pods=[pod("web", "gpu-0")], timeout=0).passed(refused=["web"])
     outcome = world.plan()
     assert outcome.reasons() == ["PodEvicted"]
-    assert outcome.draft.wake_at == world.now + RETRY
+    assert outcome.builder.wake_at == world.now + RETRY
 
 
 def test_a_pod_on_an_unreachable_node_is_given_up_when_it_is_overdue() -> None:
@@ -215,7 +215,7 @@ def test_a_pod_on_an_unreachable_node_is_given_up_when_it_is_overdue() -> None:
     world = World.of(nodes=1, pods=[stuck]).but(nodes={"gpu-0": lost}).passed().passed()
     waiting = world.later(seconds=60).plan()
     assert waiting.blocked("Draining").blocking_pods[0].pod == "default/web"
-    assert waiting.draft.wake_at == NOW + timedelta(seconds=62)
+    assert waiting.builder.wake_at == NOW + timedelta(seconds=62)
     assert world.later(seconds=62).plan().reasons() == ["PoolDeleted"]
 
 
@@ -239,7 +239,7 @@ def test_an_empty_pool_is_deleted_when_its_cordons_have_settled() -> None:
     world = closed()
     waiting = world.plan()
     assert not waiting.actions
-    assert waiting.draft.wake_at == NOW + SETTLE
+    assert waiting.builder.wake_at == NOW + SETTLE
     outcome = world.later(seconds=5).plan()
     [action] = outcome.actions
     assert (action.verb, action.object.uid) == (Verb.DELETE, "uid-prod-pool-gpu")
@@ -294,7 +294,7 @@ def test_after_the_timeout_the_blocking_pods_are_named_and_nothing_is_deleted() 
 def test_the_plan_wakes_when_the_timeout_is_over() -> None:
     waited_for = pod("p", "gpu-0", deletionTimestamp=STARTED, finalizers=["x"])
     outcome = closed(pods=[waited_for]).plan()
-    assert outcome.draft.wake_at == NOW + timedelta(seconds=300)
+    assert outcome.builder.wake_at == NOW + timedelta(seconds=300)
 
 
 def test_without_a_timeout_a_drain_never_counts_as_blocked() -> None:

@@ -50,7 +50,7 @@ def test_a_pool_without_machines_is_deleted_at_once(policy: str) -> None:
     outcome = World.of(nodes=0, policy=policy).plan()
     [action] = outcome.actions
     assert (action.verb, action.object.uid, action.disruption) == (Verb.DELETE, "uid-prod-pool-gpu", Disruption.NONE)
-    assert not outcome.draft.blocked
+    assert not outcome.builder.blocked
 
 
 def test_a_pool_without_machines_is_deleted_also_where_its_cluster_is_not_known() -> None:

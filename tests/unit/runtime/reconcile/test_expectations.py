@@ -1,4 +1,4 @@
-"""Events that are news to a plan that is being sent."""
+"""Events that are expectations to a plan that is being sent."""
 
 from contextlib import contextmanager
 
@@ -10,41 +10,41 @@ REF = ObjectRef(api_version="v1", kind="Node", name="n1")
 
 
 @contextmanager
-def following(news, key):
+def following(expectations, key):
     """Observe events for the duration of a pass."""
-    news.begin(key)
+    expectations.begin(key)
     try:
         yield
     finally:
-        news.end(key)
+        expectations.end(key)
 
 
 def test_a_change_while_the_key_is_planned_is_unexpected():
-    news = Expectations()
-    with following(news, "a"):
-        assert not news.is_outdated("a")
-        news.observe("a", N1)
-        assert news.is_outdated("a")
-    assert not news.is_outdated("a")
+    expectations = Expectations()
+    with following(expectations, "a"):
+        assert not expectations.is_outdated("a")
+        expectations.observe("a", N1)
+        assert expectations.is_outdated("a")
+    assert not expectations.is_outdated("a")
 
 
 def test_the_writes_of_the_plan_are_expected():
-    news = Expectations()
-    with following(news, "a"):
-        news.expect_writes("a", [REF])
-        news.observe("a", N1)
-        assert not news.is_outdated("a")
-        news.observe("a", N2)
-        assert news.is_outdated("a")
+    expectations = Expectations()
+    with following(expectations, "a"):
+        expectations.expect_writes("a", [REF])
+        expectations.observe("a", N1)
+        assert not expectations.is_outdated("a")
+        expectations.observe("a", N2)
+        assert expectations.is_outdated("a")
 
 
 def test_an_idle_key_has_no_changes_and_changes_of_other_keys_do_not_count():
-    news = Expectations()
-    news.observe("a", N1)
-    with following(news, "a"):
-        news.observe("b", N1)
-        assert not news.is_outdated("a")
-        assert not news.is_outdated("b")
+    expectations = Expectations()
+    expectations.observe("a", N1)
+    with following(expectations, "a"):
+        expectations.observe("b", N1)
+        assert not expectations.is_outdated("a")
+        assert not expectations.is_outdated("b")
 
 
 def due():
@@ -53,45 +53,45 @@ def due():
 
 
 def test_an_expected_write_enqueues_nothing():
-    told, news = due()
-    with following(news, "a"):
-        news.expect_writes("a", [REF], expected=[REF])
-        assert news.observe("a", N1, "7") is False
-        news.confirm("a", {N1: {"7"}})
+    told, expectations = due()
+    with following(expectations, "a"):
+        expectations.expect_writes("a", [REF], expected=[REF])
+        assert expectations.observe("a", N1, "7") is False
+        expectations.confirm("a", {N1: {"7"}})
     assert told == []
 
 
 def test_a_change_after_the_expected_write_enqueues_the_key_when_the_pass_ends():
-    told, news = due()
-    with following(news, "a"):
-        news.expect_writes("a", [REF], expected=[REF])
-        news.observe("a", N1, "7")
-        news.confirm("a", {N1: {"7"}})
-        news.observe("a", N1, "8")
+    told, expectations = due()
+    with following(expectations, "a"):
+        expectations.expect_writes("a", [REF], expected=[REF])
+        expectations.observe("a", N1, "7")
+        expectations.confirm("a", {N1: {"7"}})
+        expectations.observe("a", N1, "8")
         assert told == []
     assert told == ["a"]
 
 
 def test_an_expected_write_without_an_answer_enqueues_the_key():
-    told, news = due()
-    with following(news, "a"):
-        news.expect_writes("a", [REF], expected=[REF])
-        news.observe("a", N1, "7")
+    told, expectations = due()
+    with following(expectations, "a"):
+        expectations.expect_writes("a", [REF], expected=[REF])
+        expectations.observe("a", N1, "7")
     assert told == ["a"]
 
 
 def test_a_pass_that_fails_loses_no_change():
-    told, news = due()
-    news.begin("a")
-    news.expect_writes("a", [REF], expected=[REF])
-    news.observe("a", N1, "7")
-    news.end("a")
+    told, expectations = due()
+    expectations.begin("a")
+    expectations.expect_writes("a", [REF], expected=[REF])
+    expectations.observe("a", N1, "7")
+    expectations.end("a")
     assert told == ["a"]
 
 
 def test_a_write_without_an_expected_outcome_counts_as_a_change():
-    told, news = due()
-    with following(news, "a"):
-        news.expect_writes("a", [REF])
-        assert news.observe("a", N1, "7") is True
+    told, expectations = due()
+    with following(expectations, "a"):
+        expectations.expect_writes("a", [REF])
+        assert expectations.observe("a", N1, "7") is True
     assert told == []

@@ -53,8 +53,8 @@ class Stage:
         self.connections = []
         self.probes = 0
         self.connecting = asyncio.Semaphore(1)
-        self.line = RemoteTransport("leaf-1", lambda: self.contact.probe_soon())
-        self.contact = Connection(
+        self.line = RemoteTransport("leaf-1", lambda: self.connection.probe_soon())
+        self.connection = Connection(
             self.given, self.connect, self.line, self, clock=clock, random=Random(1), connecting=self.connecting
         )
         self.task = None
@@ -104,7 +104,7 @@ class Stage:
         return found
 
     async def run(self):
-        self.task = asyncio.create_task(self.contact.run())
+        self.task = asyncio.create_task(self.connection.run())
         await self.clock.advance(0)
 
     async def stop(self):
@@ -214,7 +214,7 @@ async def test_another_cluster_at_the_same_address_restarts_the_connection(stage
 async def test_a_connection_error_triggers_one_early_probe(stage, clock):
     await connected(stage)
     for _ in range(100):
-        stage.contact.probe_soon()
+        stage.connection.probe_soon()
         await clock.advance(0.01)
     await clock.advance(2)
     assert 2 <= stage.probes <= 4
@@ -222,7 +222,7 @@ async def test_a_connection_error_triggers_one_early_probe(stage, clock):
 
 async def test_new_credentials_take_the_place_of_the_old_ones_without_a_gap(stage, clock):
     await connected(stage)
-    stage.contact.update(RemoteClusterRef("leaf-1", b"second"))
+    stage.connection.update(RemoteClusterRef("leaf-1", b"second"))
     await clock.advance(0.1)
     assert (stage.read(), stage.open) == (["made u1"], 1)
 
@@ -230,7 +230,7 @@ async def test_new_credentials_take_the_place_of_the_old_ones_without_a_gap(stag
 async def test_new_credentials_that_do_not_work_leave_nothing_of_the_old_ones(stage, clock):
     await connected(stage)
     stage.answer = status(401, "Unauthorized")
-    stage.contact.update(RemoteClusterRef("leaf-1", b"second"))
+    stage.connection.update(RemoteClusterRef("leaf-1", b"second"))
     await clock.advance(0.1)
     assert stage.read() == ["lost the credentials are rejected: the server answered 401"]
     with pytest.raises(TransportError, match="not connected"):
@@ -238,11 +238,11 @@ async def test_new_credentials_that_do_not_work_leave_nothing_of_the_old_ones(st
 
 
 async def test_a_refused_kubeconfig_is_not_tried_again_until_it_changes(stage, clock):
-    stage.contact.update(RemoteClusterRef("leaf-1", b"refused"))
+    stage.connection.update(RemoteClusterRef("leaf-1", b"refused"))
     await stage.run()
     await clock.advance(600)
     assert stage.read() == ["lost the kubeconfig is refused: user u: exec: commands are not run"]
-    stage.contact.update(RemoteClusterRef("leaf-1", b"better"))
+    stage.connection.update(RemoteClusterRef("leaf-1", b"better"))
     await clock.advance(0.1)
     assert stage.read() == ["forget", "made u1"]
 
@@ -261,7 +261,7 @@ async def test_stopping_closes_every_connection(stage, clock):
     await connected(stage)
     assert stage.open == 1
     stage.answer = None
-    stage.contact.update(RemoteClusterRef("leaf-1", b"second"))
+    stage.connection.update(RemoteClusterRef("leaf-1", b"second"))
     await clock.advance(0.1)
     assert stage.open == 2
     await stage.stop()
@@ -315,7 +315,7 @@ class Secrets(Stage):
         self.content = b"first"
         self.reads = 0
         self.used = []
-        self.contact = Connection(
+        self.connection = Connection(
             RemoteClusterRef("leaf-1", secret=SECRET), self.connect, self.line, self, clock=clock, random=Random(1),
             connecting=self.connecting, read=self.read_secret,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Watches on a cluster whose contact is lost, regained, or another one's; and what they find out about the server."""
+"""Watches on a cluster that is disconnected, reconnected or replaced by another, and facts about its server."""
 
 import pytest
 
@@ -100,18 +100,18 @@ async def test_which_cluster_it_is_is_asked_once(stage, clock):
 
 
 async def test_a_changed_kind_is_reported_to_users_of_its_versions(stage, clock):
-    news = []
+    changes = []
     view = stage.informers.register(
         (NODE_WATCH,),
-        handlers=EventHandlers(on_unmapped=lambda: news.append(view.versions("example.dev", "Widget"))),
+        handlers=EventHandlers(on_unmapped=lambda: changes.append(view.versions("example.dev", "Widget"))),
     )
     await stage.start()
     assert (view.versions("example.dev", "Widget"), view.is_answered) == ((), False)
     await clock.advance(1)
-    assert (news, view.is_answered) == ([()], True)
+    assert (changes, view.is_answered) == ([()], True)
     await stage.define_widgets()
     await clock.advance(DISCOVERY_SECONDS + 1)
     await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
     await clock.advance(DISCOVERY_SECONDS + 1)
     await settle()
-    assert news == [(), ("v1",), ()]
+    assert changes == [(), ("v1",), ()]

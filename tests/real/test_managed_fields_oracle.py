@@ -25,8 +25,8 @@ from nodeyard.kube.timestamps import parse_rfc3339
 from nodeyard.testing import ControlPlane, wait
 from nodeyard.testing.session import APPLY, JSON_PATCH, MERGE, STRATEGIC, Response, Session
 
-from ..builders.ownership import CRD, ConfigMaps, Deployments, Nodes, Samples, Widgets
-from ..builders.ownership_stories import CONTENT_TYPES, NAME, Move, Story, stories, stripped
+from ..builders.managed_fields import CRD, ConfigMaps, Deployments, Nodes, Samples, Widgets
+from ..builders.managed_fields_stories import CONTENT_TYPES, NAME, Move, Story, stories, stripped
 
 pytestmark = pytest.mark.real
 

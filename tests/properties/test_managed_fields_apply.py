@@ -18,7 +18,7 @@ from nodeyard.apiserver.managed_fields.type_shape import shape_of
 from nodeyard.apiserver.managed_fields.update import UNOWNED
 from nodeyard.kube.json import json_equal
 
-from ..builders.ownership import Widgets
+from ..builders.managed_fields import Widgets
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WIDGET = shape_of(Widgets.schema)

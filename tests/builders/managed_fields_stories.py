@@ -19,7 +19,7 @@ from nodeyard.kube.patch import merge_patch
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.testing.session import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC
 
-from .ownership import ConfigMaps, Deployments, Nodes, Samples, Widgets
+from .managed_fields import ConfigMaps, Deployments, Nodes, Samples, Widgets
 
 FOLDER = Path(__file__).parent.parent / "unit" / "apiserver" / "managed_fields_transcripts"
 NAME = "walk"

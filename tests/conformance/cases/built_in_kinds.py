@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nodeyard.testing.session import Response, Session
+
 Object = dict[str, Any]
 
 RECORDED = Path(__file__).with_name("recorded")
@@ -130,3 +132,25 @@ def _drop_admitted(spec: Object, name: str) -> None:
 
 
 CASES = load()
+
+
+def ask(session: Session, case: Case, namespace: str) -> Reply:
+    """Put a case to a server over HTTP."""
+    placed = case.in_namespace(namespace)
+    if placed.given is None:
+        return _reduced(_send(session, placed))
+    made = session.request("POST", placed.path, placed.given)
+    assert made.status == 201, made.content
+    try:
+        return _reduced(_send(session, placed))
+    finally:
+        session.request("DELETE", f"{placed.path}/{NAME}?gracePeriodSeconds=0&propagationPolicy=Background")
+
+
+def _send(session: Session, case: Case) -> Response:
+    target = f"{case.target}?{case.parameters}"
+    return session.request(case.method, target, case.body, content_type=case.content_type)
+
+
+def _reduced(answer: Response) -> Reply:
+    return reduce(answer.status, answer.json)
