@@ -176,6 +176,22 @@ def test_a_pattern_cannot_keep_the_server_busy(http, widgets):
     assert taken.status == 201
 
 
+def test_a_printer_column_cannot_keep_the_server_busy(http, fresh):
+    name, group = fresh("knot"), f"{fresh('knots')}.example.com"
+    body = definition(group)
+    body["metadata"]["name"] = f"{name}s.{group}"
+    body["spec"]["names"] = {"plural": f"{name}s", "kind": name.capitalize()}
+    for version in body["spec"]["versions"]:
+        path = ".spec[?(@.a" + r"\a" * 1000 + " "
+        version["additionalPrinterColumns"] = [{"name": "Knot", "type": "string", "jsonPath": path}]
+
+    answer = http.post(DEFINITIONS, body)
+
+    # kube-apiserver stores a path that it cannot read.
+    assert answer.status in (201, 422)
+    assert http.delete(f"{DEFINITIONS}/{name}s.{group}").status in (200, 404)
+
+
 def test_a_transition_rule_compares_with_the_old_object(http, widgets):
     http.post(widgets, widget("a", frozen="x"))
 

@@ -43,7 +43,31 @@ def test_the_first_element_of_an_empty_list_is_missing():
     assert JsonPath(".spec.nothing").first(OBJECT) is None
 
 
-@pytest.mark.parametrize("path", [".a[", ".a[?(@.b==)]", ".a[x]", ".a..b"])
+@pytest.mark.parametrize("path", [".a[", ".a[?(@.b==)]", ".a[x]", ".a..b", ".a[-:]", f".a[{'1' * 5000}]"])
 def test_a_path_that_cannot_be_read_is_refused(path):
     with pytest.raises(JsonPathError):
         JsonPath(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(".a[?(@.b" + r"\a" * 30_000 + " ", id="escapes"),
+        pytest.param(".a[?(@.b==" + " " * 60_000, id="spaces before a value"),
+        pytest.param(".a[?(" + " " * 60_000, id="spaces before an operand"),
+        pytest.param(".a['" + "\\" * 60_001, id="quoted"),
+    ],
+)
+@pytest.mark.timeout(10)
+def test_a_path_that_cannot_be_read_is_refused_in_linear_time(path):
+    with pytest.raises(JsonPathError):
+        JsonPath(path)
+
+
+@pytest.mark.parametrize(
+    ("literal", "names"), [("1", ["number"]), ("1.0", ["number"]), ("true", ["boolean"]), ("'1'", ["text"])]
+)
+def test_a_filter_does_not_take_a_boolean_for_a_number(literal, names):
+    items = [{"name": "number", "on": 1}, {"name": "boolean", "on": True}, {"name": "text", "on": "1"}]
+
+    assert JsonPath(f".items[?(@.on=={literal})].name").find({"items": items}) == names

@@ -7,19 +7,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from nodeyard.kube.json import Json
+from nodeyard.kube.json import Json, json_equal
 
 Step = Callable[[Json], Iterable[Json]]
 
 _NAME = re.compile(r"\.((?:[^.\[\]\\]|\\.)+)")
 _QUOTED = re.compile(r"\[(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")\]")
-_INDEX = re.compile(r"\[(-?\d+)\]")
-_SLICE = re.compile(r"\[(-?\d*):(-?\d*)\]")
+_INDEX = re.compile(r"\[(-?\d{1,18})\]")
+_SLICE = re.compile(r"\[(-?\d{1,18})?:(-?\d{1,18})?\]")
 _ALL = re.compile(r"\[\*\]|\.\*")
-_FILTER = re.compile(r"\[\?\(\s*@((?:[^=!<>()\s]|\\.)+)\s*(==|!=|<=|>=|<|>)\s*([^)]*?)\s*\)\]")
-_EXISTS = re.compile(r"\[\?\(\s*@((?:[^=!<>()\s]|\\.)+)\s*\)\]")
+# Users write the paths: nothing here may match one text in two ways.
+_OPERAND = r"\[\?\(\s*+@((?:[^=!<>()\s\\]|\\.)++)\s*+"
+_FILTER = re.compile(_OPERAND + r"(==|!=|<=|>=|<|>)([^)]*+)\)\]")
+_EXISTS = re.compile(_OPERAND + r"\)\]")
 
 
 class JsonPathError(ValueError):
@@ -38,6 +40,8 @@ class JsonPath:
     def find(self, value: Json) -> list[Json]:
         found: list[Json] = [value]
         for step in self._steps:
+            if not found:
+                break
             found = [result for item in found for result in step(item)]
         return found
 
@@ -47,7 +51,7 @@ class JsonPath:
         return found[0] if found else None
 
 
-def _parse(text: str) -> Iterable[Step]:
+def _parse(text: str) -> Iterator[Step]:
     rest = text.strip()
     if rest.startswith("{") and rest.endswith("}"):
         rest = rest[1:-1]
@@ -56,17 +60,18 @@ def _parse(text: str) -> Iterable[Step]:
         rest = "." + rest
     if rest in ("", "."):
         return
-    while rest:
-        step, rest = _next(text, rest)
+    place = 0
+    while place < len(rest):
+        step, place = _next(text, rest, place)
         yield step
 
 
-def _next(text: str, rest: str) -> tuple[Step, str]:
+def _next(text: str, rest: str, place: int) -> tuple[Step, int]:
     for pattern, make in _GRAMMAR:
-        match = pattern.match(rest)
+        match = pattern.match(rest, place)
         if match:
-            return make(match), rest[match.end() :]
-    raise JsonPathError(f"cannot read {rest!r} in JSONPath {text!r}")
+            return make(match), match.end()
+    raise JsonPathError(f"cannot read {rest[place:]!r} in JSONPath {text!r}")
 
 
 def _field(match: re.Match[str]) -> Step:
@@ -104,7 +109,7 @@ def _all(_match: re.Match[str]) -> Step:
 
 
 def _filter(match: re.Match[str]) -> Step:
-    path, operator, literal = JsonPath(match.group(1)), match.group(2), _literal(match.group(3))
+    path, operator, literal = JsonPath(match.group(1)), match.group(2), _literal(match.group(3).strip())
 
     def step(value: Json) -> Iterable[Json]:
         items = value if isinstance(value, list) else ()
@@ -130,10 +135,8 @@ def _literal(text: str) -> Json:
 
 
 def _compare(found: Json, operator: str, literal: Json) -> bool:
-    if operator == "==":
-        return bool(found == literal)
-    if operator == "!=":
-        return bool(found != literal)
+    if operator in ("==", "!="):
+        return json_equal(found, literal, by_value=True) is (operator == "==")
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not isinstance(literal, (int, float)):
         return False
     return {"<": found < literal, ">": found > literal, "<=": found <= literal, ">=": found >= literal}[operator]

@@ -17,6 +17,7 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 _PER_NODE = 100
 """The cost of validating and compiling a node of a schema."""
+_TEXTS = ("pattern", "jsonPath")
 _EXPRESSIONS = ("rule", "messageExpression")
 
 
@@ -98,8 +99,7 @@ def _schema_cost(value: Json) -> int:
     if not isinstance(value, dict):
         return 0
     cost = _PER_NODE + sum(map(_schema_cost, value.values()))
-    if isinstance(pattern := value.get("pattern"), str):
-        cost += compilation_cost(pattern)
+    cost += sum(compilation_cost(text) for name in _TEXTS if isinstance(text := value.get(name), str))
     if isinstance(rules := value.get("x-kubernetes-validations"), list):
         cost += sum(compilation_cost(rule[name]) for rule in rules for name in _EXPRESSIONS if rule.get(name))
     return cost
