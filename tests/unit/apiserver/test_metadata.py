@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.metadata import ANNOTATIONS_MAX, create_faults, update_faults
+from nodeyard.apiserver.metadata import ANNOTATIONS_MAX, create_faults, distinct_owners, update_faults
 
 from .kinds.pipeline import RESOURCES
 
@@ -76,3 +76,24 @@ def test_records_of_ownership_are_checked() -> None:
         'metadata.managedFields[0].fieldsType: Invalid value: "Other": must be `FieldsV1`',
         "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes",
     ]
+
+
+@pytest.mark.timeout(10)
+def test_tens_of_thousands_of_owners_are_compared_in_linear_time() -> None:
+    owners = [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": str(number)} for number in range(50_000)]
+
+    found, repeated = distinct_owners(obj(ownerReferences=[*owners, {**owners[0]}, owners[1]]))
+
+    assert found["metadata"]["ownerReferences"] == owners
+    assert repeated == ["0", "1"]
+
+
+@pytest.mark.timeout(10)
+def test_thousands_of_controllers_are_written_once_for_all_errors() -> None:
+    owner = {"apiVersion": "v1", "kind": "A", "name": "a", "controller": True}
+    owners = [{**owner, "uid": str(number)} for number in range(9999)]
+
+    errors = create_faults(CONFIG_MAPS, obj(ownerReferences=owners))
+
+    assert len(errors) == 9998
+    assert all(error.value is errors[0].value for error in errors)

@@ -9,6 +9,7 @@ from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 
 CAUSES_MAX = 1000
+CAUSES_SIZE = 1024 * 1024
 _LARGE = 64 * 1024
 
 
@@ -117,12 +118,22 @@ def modified(group: str, resource: str, name: str) -> ApiError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """A 422 that names at most `CAUSES_MAX` errors, because megabytes of them would delay other requests."""
-    shown = errors[:CAUSES_MAX]
-    causes = [{"reason": e.type.reason, "message": e.message, "field": e.field} for e in shown]
-    texts = [str(error) for error in shown]
-    if len(errors) > len(shown):
-        texts.append(f"and {len(errors) - len(shown)} more")
+    """A 422 that names the first errors: at most `CAUSES_MAX`, and no more once their texts have `CAUSES_SIZE`.
+
+    Megabytes of them would delay other requests.
+    """
+    causes: list[Object] = []
+    texts: list[str] = []
+    size = 0
+    for error in errors[:CAUSES_MAX]:
+        message = error.message
+        causes.append({"reason": error.type.reason, "message": message, "field": error.field})
+        texts.append(f"{error.field}: {message}")
+        size += len(message)
+        if size > CAUSES_SIZE:
+            break
+    if len(errors) > len(texts):
+        texts.append(f"and {len(errors) - len(texts)} more")
     return ApiError(
         422,
         "Invalid",

@@ -74,14 +74,17 @@ def distinct_owners(obj: Object) -> tuple[Object, list[str]]:
     owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
     if len(owners) < 2:
         return obj, []
-    distinct: list[Object] = []
+    distinct: dict[bytes, Object] = {}
     repeated: list[str] = []
     for owner in owners:
-        if owner in distinct:
+        written = msgspec.json.encode(owner, order="sorted")
+        if written in distinct:
             repeated.append(owner.get("uid", ""))
         else:
-            distinct.append(owner)
-    return ({**obj, "metadata": {**obj["metadata"], "ownerReferences": distinct}} if repeated else obj), repeated
+            distinct[written] = owner
+    if not repeated:
+        return obj, []
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": list(distinct.values())}}, repeated
 
 
 def name_errors(metadata: Mapping[str, Any], faults: Faults, path: str = _PATH) -> list[FieldError]:
@@ -142,7 +145,7 @@ def annotation_errors(annotations: Mapping[str, str], path: str) -> list[FieldEr
 
 def _owner_errors(owners: list[Object], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    controller = ""
+    controller, shown = "", None
     for owner in owners:
         errors += _one_owner_errors(owner, path)
         if not owner.get("controller"):
@@ -153,7 +156,8 @@ def _owner_errors(owners: list[Object], path: str) -> list[FieldError]:
                 'Only one reference can have Controller set to true. Found "true" in references for '
                 f"{controller} and {named}"
             )
-            errors.append(invalid(path, _written(owners), detail))
+            shown = shown or _written(owners)
+            errors.append(invalid(path, shown, detail))
         else:
             controller = named
     return errors

@@ -77,13 +77,15 @@ class Writer:
         obj = self._place(context, obj)
         if _names_revision(obj) and not options.dry_run:
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        obj = _with_distinct_owners(context, obj)
-        if not is_owned:
-            unowned = obj
-            obj = await context.work.run(context.is_large, lambda: self._own(context, None, unowned, options))
-        obj = self._begin_life(context, obj)
+        placed = obj
+
+        def own() -> Object:
+            new = _with_distinct_owners(context, placed)
+            return new if is_owned else self._own(context, None, new, options)
+
+        obj = self._begin_life(context, await context.work.run(context.is_large, own))
         attributes = self._attributes(context, "CREATE", obj, None, options, is_large=context.is_large)
-        named = self._name(context, await self._mutate(context, attributes, context.is_large))
+        named = self._name(context, await self._mutate(context, attributes))
 
         def judge(budget: Budget | None) -> Object:
             prepared = strategy.prepare_create(named, self._clock.now())
@@ -92,7 +94,7 @@ class Writer:
             context.warnings.extend(strategy.warnings(prepared, None))
             return _with_whole_numbers(context, prepared)
 
-        obj = await context.work.evaluate(context.is_large, judge)
+        obj = await context.work.evaluate(attributes.is_large, judge)
         attributes.object = obj
         attributes.name = obj["metadata"]["name"]
         await self._admission.validate(attributes)
@@ -101,7 +103,7 @@ class Writer:
         if options.dry_run:
             return Written(obj, None, created=True)
         try:
-            return await self._commit(context, obj, None, context.is_large)
+            return await self._commit(context, obj, None, attributes.is_large)
         except StaleError:
             raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"]) from None
 
@@ -192,9 +194,10 @@ class Writer:
     async def _replace(
         self, context: RequestContext, stored: Stored, old: Object, new: Object, options: WriteOptions, subresource: str
     ) -> Written:
-        resource, strategy, is_large = context.resource, context.resource.strategy, context.makes_large(stored)
+        resource, strategy = context.resource, context.resource.strategy
+        is_large = context.makes_large(stored)
         attributes = self._attributes(context, "UPDATE", new, old, options, subresource, is_large=is_large)
-        mutated = self._keep_identity(await self._mutate(context, attributes, is_large), old)
+        mutated = self._keep_identity(await self._mutate(context, attributes), old)
 
         def judge(budget: Budget | None) -> Object:
             prepared = _prepare(strategy, mutated, old, subresource)
@@ -204,7 +207,7 @@ class Writer:
             context.warnings.extend(strategy.warnings(prepared, old))
             return _with_whole_numbers(context, prepared)
 
-        judged = await context.work.evaluate(is_large, judge)
+        judged = await context.work.evaluate(attributes.is_large, judge)
         attributes.object = judged
         await self._admission.validate(attributes)
 
@@ -212,7 +215,7 @@ class Writer:
             timed = managed_fields.keep_times(old, judged)
             return timed, json_equal(timed, old)
 
-        new, is_same = await context.work.run(is_large, conclude)
+        new, is_same = await context.work.run(attributes.is_large, conclude)
         if self._store.get(resource.key, context.namespace, context.name) is not stored:
             raise StaleError
         if is_same:
@@ -222,7 +225,7 @@ class Writer:
         if is_over(strategy.holds(new), new):
             self._store.remove(resource.key, stored)  # watchers see the stored version, only the writer the written one
             return Written(new, None)
-        return await self._commit(context, new, stored, is_large)
+        return await self._commit(context, new, stored, attributes.is_large)
 
     def _check_identity(self, context: RequestContext, new: Object, old: Object) -> bool:
         """Check name, uid and resourceVersion; return whether the writer named a resourceVersion."""
@@ -284,17 +287,20 @@ class Writer:
             reset=context.resource.strategy.reset_fields(subresource),
         )
 
-    async def _mutate(self, context: RequestContext, attributes: Attributes, is_large: bool) -> Object:
+    async def _mutate(self, context: RequestContext, attributes: Attributes) -> Object:
         before = attributes.object
         await self._admission.mutate(attributes)
         after = attributes.object
         if after is None:
             raise errors.internal("admission removed the object")
-        if after is not before:
-            context.has_floats = True
-            changed = after
-            after = await context.work.run(is_large, lambda: codec.read(context.resource, context.version, changed)[0])
-        return _with_distinct_owners(context, after, " after mutating admission happens")
+        mutated, is_changed = after, after is not before
+        context.has_floats |= is_changed
+
+        def read() -> Object:
+            obj = codec.read(context.resource, context.version, mutated)[0] if is_changed else mutated
+            return _with_distinct_owners(context, obj, " after mutating admission happens")
+
+        return await context.work.run(attributes.is_large, read)
 
     def _attributes(
         self,

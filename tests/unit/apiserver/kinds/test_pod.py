@@ -301,3 +301,32 @@ def test_readiness_gates_are_counted() -> None:
     gates = [{"conditionType": "a/b"}, {"conditionType": "c/d"}]
     status = {"conditions": [{"type": "a/b", "status": "True"}, {"type": "c/d", "status": "False"}]}
     assert row(pod(readinessGates=gates, status=status))["Readiness Gates"] == "1/2"
+
+
+@pytest.mark.timeout(20)
+def test_a_refused_change_of_thousands_of_lines_names_the_first_that_differ() -> None:
+    before, after = ([{"name": f"E{n}", "value": value} for n in range(9000)] for value in ("x", "y"))
+    old = made("", "pods", {"metadata": {"name": "x"}, "spec": {"containers": [container("a", env=before)]}})
+
+    with pytest.raises(ApiError) as refused:
+        changed("", "pods", old, spec={**old["spec"], "containers": [container("a", env=after)]})
+
+    message = refused.value.message
+    assert '-     "value": "x"' in message
+    assert '+     "value": "y"' in message
+    assert message.endswith("...")
+    assert len(message) < 4000
+
+
+@pytest.mark.timeout(20)
+def test_thousands_of_tolerations_may_get_others() -> None:
+    tolerations = [{"key": f"k{n}", "operator": "Exists", "effect": "NoExecute"} for n in range(9000)]
+    spec = {"containers": [container("a")], "tolerations": tolerations}
+    old = made("", "pods", {"metadata": {"name": "x"}, "spec": spec})
+    more = [*reversed(tolerations), {"key": "other", "operator": "Exists"}]
+
+    new = changed("", "pods", old, spec={**old["spec"], "tolerations": more})
+
+    assert len(new["spec"]["tolerations"]) == 9001
+    with pytest.raises(ApiError, match="existing toleration can not be modified"):
+        changed("", "pods", new, spec={**new["spec"], "tolerations": more[1:]})

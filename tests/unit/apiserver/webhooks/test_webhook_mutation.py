@@ -2,15 +2,18 @@
 
 import base64
 import json
+import threading
 from typing import Any
 
 import pytest
 
 from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.admission.namespaces import Namespaces
+from nodeyard.apiserver.admission.webhooks import mutating
 from nodeyard.apiserver.admission.webhooks.configurations import MUTATING, Configurations
 from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher
 from nodeyard.apiserver.admission.webhooks.mutating import MutatingWebhooks
+from nodeyard.kube.patch import json_patch
 
 FAILED = 'failed calling webhook "h.example.com": '
 
@@ -33,6 +36,25 @@ async def test_a_patch_changes_the_object_and_later_webhooks_see_it(cluster, ser
     shown = {url.partition("?")[0]: review["request"]["object"]["data"] for url, _, review in server.asked}
     assert shown["/two"] == {"a": "b", "one": "y"}
     assert shown["/see"] == attributes.object["data"]
+
+
+async def test_a_large_patch_is_applied_off_the_event_loop(cluster, server, monkeypatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def apply(obj: Any, operations: Any) -> Any:
+        threads.append(threading.current_thread())
+        return json_patch(obj, operations)
+
+    monkeypatch.setattr(mutating, "json_patch", apply)
+    operations = ({"op": "add", "path": f"/data/k{number}", "value": "v"} for number in range(3000))
+    cluster.hook(url=server.on("/many", patch(*operations)), is_mutating=True)
+
+    attributes = await cluster.admit()
+
+    assert attributes.object is not None
+    assert len(attributes.object["data"]) == 3001
+    assert attributes.is_large
+    assert threading.main_thread() not in threads
 
 
 BAD_PATCHES = {

@@ -193,13 +193,13 @@ def _is_mapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     return address.version == 6 and address.ipv4_mapped is not None
 
 
-def duplicates(values: Iterable[Any]) -> list[int]:
+def duplicates(values: Iterable[Any]) -> set[int]:
     """Return the indexes of values that occurred before."""
     seen: set[Any] = set()
-    places = []
+    places: set[int] = set()
     for place, value in enumerate(values):
         if value in seen:
-            places.append(place)
+            places.add(place)
         seen.add(value)
     return places
 

@@ -14,6 +14,7 @@ from nodeyard.apiserver.admission.webhooks.client import WebhookClient
 from nodeyard.apiserver.admission.webhooks.configurations import Candidate
 from nodeyard.apiserver.admission.webhooks.errors import CallError, denial, no_dry_run
 from nodeyard.apiserver.admission.webhooks.reviews import Answer, question, read_answer, review_version
+from nodeyard.apiserver.worker_thread import LARGE
 
 Bind = Callable[[Attributes, str], Bindings]
 """Makes the bindings of a write, with the object in a version."""
@@ -67,4 +68,5 @@ class Dispatcher:
         body = await self._client.post(
             webhook.endpoint, question(attributes, candidate.version, uid, review), webhook.timeout
         )
-        return read_answer(body, uid, review, is_mutating=is_mutating)
+        read = partial(read_answer, body, uid, review, is_mutating=is_mutating)
+        return await attributes.work.run(len(body) > LARGE, read)

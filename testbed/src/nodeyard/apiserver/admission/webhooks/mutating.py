@@ -7,6 +7,7 @@ called once more. Each call is recorded in the audit log, with whether it change
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -83,7 +84,9 @@ class MutatingWebhooks(Mutating):
             if answer is None:
                 attributes.annotate(f"failed-open.{_AUDIT}/{place}", candidate.webhook.name)
             elif answer.patch:
-                has_changed = self._patch(candidate, attributes, answer.patch)
+                attributes.is_large |= answer.is_large
+                patch = partial(self._patch, candidate, attributes, answer.patch)
+                has_changed = await attributes.work.run(attributes.is_large, patch)
                 has_changed = has_changed or (not rounds.is_patched and _has_fresh_times(attributes))
                 rounds.is_patched = True
         finally:

@@ -12,6 +12,7 @@ from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.admission.namespaces import namespace_of
 from nodeyard.apiserver.admission.webhooks.errors import CallError
 from nodeyard.apiserver.resources import GroupVersionKind
+from nodeyard.apiserver.worker_thread import LARGE
 from nodeyard.kube.goformat import quote
 from nodeyard.kube.json import Json, Object
 
@@ -28,6 +29,8 @@ class Answer(msgspec.Struct, frozen=True):
     """JSON patch operations of a mutating webhook."""
     warnings: tuple[str, ...] = ()
     audit: dict[str, str] = {}
+    is_large: bool = False
+    """True if its patch is applied off the event loop."""
 
 
 def review_version(accepted: tuple[str, ...]) -> str:
@@ -102,6 +105,7 @@ def read_answer(body: bytes, uid: str, review: str, *, is_mutating: bool) -> Ans
         patch=_patch(response, review, is_mutating=is_mutating),
         warnings=tuple(response.get("warnings") or ()),
         audit=dict(response.get("auditAnnotations") or {}),
+        is_large=len(body) > LARGE,
     )
 
 

@@ -9,18 +9,22 @@ from nodeyard.apiserver.crds.schema.conversion import conversion_fault
 from nodeyard.kube.fields import FieldError, child, index, invalid, not_supported, required
 from nodeyard.kube.json import Object
 from nodeyard.schema.compile import compile_schema
+from nodeyard.schema.model import Schema
 
 _REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"]
 
 
 def rule_form_faults(node: Object, path: str) -> Iterator[FieldError]:
-    for position, rule in enumerate(node.get("x-kubernetes-validations") or ()):
+    rules = node.get("x-kubernetes-validations") or ()
+    is_readable = any(rule.get("fieldPath") for rule in rules) and conversion_fault(node) is None
+    schema = compile_schema(node) if is_readable else None
+    for position, rule in enumerate(rules):
         place = index(child(path, "x-kubernetes-validations"), position)
         yield from _text_faults(rule, place)
         reason = rule.get("reason")
         if reason is not None and reason not in _REASONS:
             yield not_supported(child(place, "reason"), reason, _REASONS)
-        yield from _field_path_faults(node, rule.get("fieldPath") or "", child(place, "fieldPath"))
+        yield from _field_path_faults(schema, rule.get("fieldPath") or "", child(place, "fieldPath"))
 
 
 def _text_faults(rule: Object, place: str) -> Iterator[FieldError]:
@@ -38,17 +42,17 @@ def _text_faults(rule: Object, place: str) -> Iterator[FieldError]:
         yield required(child(place, "messageExpression"), "messageExpression must be non-empty if specified")
 
 
-def _field_path_faults(node: Object, field_path: str, place: str) -> Iterator[FieldError]:
+def _field_path_faults(schema: Schema | None, field_path: str, place: str) -> Iterator[FieldError]:
     if not field_path:
         return
     if not field_path.strip():
         yield invalid(place, field_path, "must be non-empty if specified")
     if _has_line_breaks(field_path):
         yield invalid(place, field_path, "must not contain line breaks")
-    if conversion_fault(node) is not None:
+    if schema is None:
         return
     try:
-        resolve(field_path, compile_schema(node))
+        resolve(field_path, schema)
     except FieldPathError:
         yield invalid(place, field_path, "must be a valid path")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
+from itertools import takewhile
 
 import msgspec
 
@@ -17,6 +19,12 @@ _ALLOWED = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
+_AROUND = 3
+"""Lines around a difference that a message shows."""
+_COMPARED = 300
+"""Lines that are compared with each other, in 10 ms."""
+_SHOWN = 20
+_TOLERATION = ("key", "operator", "value", "effect")
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -58,16 +66,13 @@ def _deadline_errors(spec: Object, before: Object) -> tuple[list[FieldError], bo
 
 
 def _toleration_errors(spec: Object, before: Object) -> list[FieldError]:
-    kept = [_without_seconds(toleration) for toleration in spec.get("tolerations") or ()]
-    for toleration in before.get("tolerations") or ():
-        if _without_seconds(toleration) not in kept:
-            detail = "existing toleration can not be modified except its tolerationSeconds"
-            return [forbidden("spec.tolerations", detail)]
-    return []
+    if _without_seconds(before) <= _without_seconds(spec):
+        return []
+    return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
 
 
-def _without_seconds(toleration: Object) -> Object:
-    return {field: value for field, value in toleration.items() if field != "tolerationSeconds"}
+def _without_seconds(spec: Object) -> set[tuple[str, ...]]:
+    return {tuple(each.get(field, "") for field in _TOLERATION) for each in spec.get("tolerations") or ()}
 
 
 def _gate_errors(spec: Object, before: Object) -> list[FieldError]:
@@ -144,8 +149,22 @@ def _with_old_placement(munged: Object, before: Object) -> Object:
 
 
 def _diff(before: Object, after: Object) -> str:
-    lines = difflib.unified_diff(_lines(before), _lines(after), lineterm="")
-    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
+    """Return the lines that differ, with those around them. Comparing many takes quadratic time: of these the first."""
+    old, new = _lines(before), _lines(after)
+    start = _count_alike(old, new)
+    end = _count_alike(reversed(old[start:]), reversed(new[start:]))
+    first, last = max(start - _AROUND, 0), max(end - _AROUND, 0)
+    old, new = old[first : len(old) - last], new[first : len(new) - last]
+    if max(len(old), len(new)) > _COMPARED:
+        removed, added = ([f"{sign}{line}" for line in lines[:_SHOWN]] for sign, lines in (("-", old), ("+", new)))
+        return "\n".join([*removed, *added, "..."])
+    lines = difflib.unified_diff(old, new, lineterm="")
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+
+
+def _count_alike(old: Iterable[str], new: Iterable[str]) -> int:
+    """Return the number of lines at the beginning that are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def _lines(spec: Object) -> list[str]:
