@@ -145,3 +145,26 @@ async def test_the_right_to_bind_that_role_lifts_it(cluster: Cluster) -> None:
 async def test_a_binding_to_a_role_that_is_not_there_is_not_found(cluster: Cluster) -> None:
     error = await cluster.refusal("ClusterRoleBinding", binding("gone"))
     assert (error.code, error.message) == (404, 'clusterrolebindings.rbac.authorization.k8s.io "gone" not found')
+
+
+MANY = [f"x{number}" for number in range(2000)]
+WIDE = {"apiGroups": MANY, "resources": MANY, "verbs": MANY}
+
+
+@pytest.mark.timeout(10)
+async def test_a_rule_with_billions_of_combinations_that_is_held_as_a_whole_may_be_granted() -> None:
+    cluster = Cluster()
+    cluster.grant_alice(READ_PODS, WIDE)
+
+    await cluster.write("ClusterRole", role({**WIDE, "verbs": MANY[1:]}))
+
+
+@pytest.mark.timeout(10)
+async def test_a_rule_with_too_many_combinations_to_compare_is_refused() -> None:
+    cluster = Cluster()
+    cluster.grant_alice(READ_PODS)
+
+    error = await cluster.refusal("ClusterRole", role(WIDE))
+
+    assert error.code == 403
+    assert "too many to compare" in error.message

@@ -59,6 +59,33 @@ def test_names_of_several_rules_add_up_and_a_rule_without_names_wins() -> None:
     assert every.allow(asked("get", "secrets", name="c"))
 
 
+MANY = " ".join(f"x{number}" for number in range(2000))
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        (asked("x1", "x2", group="x3"), True),
+        (asked("x1", "x2/x4", group="x3"), False),
+        (asked("x1", "deployments/scale", group="x3"), True),
+        (asked("get", "x2", group="x3"), False),
+        (asked("x1", "x2", group="apps"), False),
+        (asked("x1", "pods", group="x3"), False),
+    ],
+)
+@pytest.mark.timeout(10)
+def test_a_rule_with_billions_of_combinations_is_not_multiplied_out(request_: RequestInfo, expected: bool) -> None:
+    assert Permissions((rule(MANY, f"{MANY} */scale", MANY.replace(" ", ",")),)).allow(request_) is expected
+
+
+@pytest.mark.timeout(10)
+def test_a_rule_with_billions_of_combinations_grants_its_names_alone() -> None:
+    named = Permissions((rule(MANY, MANY, MANY.replace(" ", ","), names="a"),))
+
+    assert named.allow(asked("x1", "x2", group="x3", name="a"))
+    assert not named.allow(asked("x1", "x2", group="x3", name="b"))
+
+
 def test_covered_rules_are_not_missing() -> None:
     assert uncovered([rule("*", "*", "*")], [rule("get list", "pods secrets", names="a b")]) == []
     assert uncovered([rule("update", "*/scale")], [rule("update", "deployments/scale")]) == []

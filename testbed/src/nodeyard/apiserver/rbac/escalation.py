@@ -12,7 +12,7 @@ from nodeyard.apiserver.authorization import Authorizer
 from nodeyard.apiserver.errors import ApiError, forbidden, not_found
 from nodeyard.apiserver.rbac.names import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES
 from nodeyard.apiserver.rbac.roles import RoleKey
-from nodeyard.apiserver.rbac.rules import Rule, compact, quoted, read_rules, uncovered
+from nodeyard.apiserver.rbac.rules import Rule, compact, not_held_whole, quoted, read_rules, uncovered
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.transport import User
 from nodeyard.apiserver.users import MASTERS
@@ -24,6 +24,10 @@ _EVERYTHING = (
     Rule(verbs=("*",), non_resource_urls=("*",)),
 )
 _COLLECTED = ("ownerReferences", "finalizers", "managedFields")
+_FEW = 1000
+"""Comparisons of one right with one rule that take about a millisecond."""
+_MOST = 500_000
+"""Comparisons above which a write is refused: they would take seconds, and their result megabytes."""
 
 
 class EscalationGuard:
@@ -39,26 +43,26 @@ class EscalationGuard:
             return
         key = attributes.resource.key
         if key in (ROLES, CLUSTER_ROLES):
-            self._check_role(attributes, attributes.object)
+            await self._check_role(attributes, attributes.object)
         elif key in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
-            self._check_binding(attributes, attributes.object)
+            await self._check_binding(attributes, attributes.object)
 
     async def validate(self, attributes: Attributes) -> None:
         return
 
-    def _check_role(self, attributes: Attributes, role: Object) -> None:
+    async def _check_role(self, attributes: Attributes, role: Object) -> None:
         user, plural = attributes.user, attributes.resource.plural
         # A create has no name in its path, so rules with resourceNames do not apply.
         name = attributes.name if attributes.operation == "UPDATE" else ""
         if self._may(user, "escalate", plural, name, attributes.namespace):
             return
-        self._confirm(attributes, read_rules(role))
+        await self._confirm(attributes, read_rules(role))
         aggregates = [obj for obj in (role, attributes.old) if obj and _aggregates(obj)]
-        if aggregates and self._missing(user, attributes.namespace, _EVERYTHING):
+        if aggregates and await self._missing(attributes, _EVERYTHING):
             why = "must have cluster-admin privileges to use the aggregationRule"
             raise forbidden(GROUP, plural, attributes.name, why)
 
-    def _check_binding(self, attributes: Attributes, binding: Object) -> None:
+    async def _check_binding(self, attributes: Attributes, binding: Object) -> None:
         reference, namespace = binding.get("roleRef") or {}, attributes.namespace
         kind, name = reference.get("kind", ""), reference.get("name", "")
         plural = {"Role": "roles", "ClusterRole": "clusterroles"}.get(kind, "")
@@ -68,21 +72,28 @@ class EscalationGuard:
         permissions = self._authorizer.rbac.roles.permissions(role)
         if permissions is None:
             raise not_found(GROUP, attributes.resource.plural, name)
-        self._confirm(attributes, permissions.rules)
+        await self._confirm(attributes, permissions.rules)
 
     def _may(self, user: User, verb: str, plural: str, name: str, namespace: str) -> bool:
         info = RequestInfo("", verb, True, group=GROUP, version="*", namespace=namespace, resource=plural, name=name)
         return self._authorizer.authorize(user, info).is_allowed
 
-    def _missing(self, user: User, namespace: str, wanted: tuple[Rule, ...]) -> list[Rule]:
-        owned, _ = self._authorizer.rbac.rules_for(user, namespace)
-        return uncovered(owned, wanted)
+    async def _missing(self, attributes: Attributes, wanted: tuple[Rule, ...]) -> list[Rule]:
+        owned, _ = self._authorizer.rbac.rules_for(attributes.user, attributes.namespace)
+        run, comparisons = attributes.work.run, len(owned) * len(wanted)
+        if comparisons <= _MOST:
+            rest = await run(comparisons > _FEW, lambda: not_held_whole(owned, wanted))
+            comparisons = sum(rule.combinations for rule in rest) * (len(owned) or 1)
+        if comparisons > _MOST:
+            why = "the rules are too many to compare with the user's: use fewer, or ask for the right to escalate"
+            raise attributes.forbidden(why)
+        return await run(comparisons > _FEW, lambda: uncovered(owned, rest))
 
-    def _confirm(self, attributes: Attributes, wanted: tuple[Rule, ...]) -> None:
-        missing = self._missing(attributes.user, attributes.namespace, wanted)
+    async def _confirm(self, attributes: Attributes, wanted: tuple[Rule, ...]) -> None:
+        missing = await self._missing(attributes, wanted)
         if missing:
             _, faults = self._authorizer.rbac.rules_for(attributes.user, attributes.namespace)
-            raise _refusal(attributes, missing, faults)
+            raise await attributes.work.run(len(missing) > _FEW, lambda: _refusal(attributes, missing, faults))
 
 
 def _refusal(attributes: Attributes, missing: list[Rule], faults: list[str]) -> ApiError:

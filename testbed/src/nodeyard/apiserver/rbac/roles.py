@@ -10,6 +10,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import NamedTuple
 
+import msgspec
+
 from nodeyard.apiserver.rbac.rules import Permissions, Rule, read_rules
 from nodeyard.kube.json import Object
 from nodeyard.kube.selectors import LabelSelector, from_object
@@ -37,8 +39,10 @@ class _Role:
 
 
 def read_selectors(role: Object) -> list[LabelSelector]:
+    """Return the different selectors of an aggregated role."""
     rule = role.get("aggregationRule") or {}
-    return [from_object(selector) for selector in rule.get("clusterRoleSelectors") or ()]
+    given = {msgspec.json.encode(selector): selector for selector in rule.get("clusterRoleSelectors") or ()}
+    return [from_object(selector) for selector in given.values()]
 
 
 class Roles:
@@ -92,8 +96,9 @@ class Roles:
             return dict.fromkeys(role.rules)
         above |= {key}
         gathered: dict[Rule, None] = {}
+        others = sorted(other for other in self._roles if not other.namespace and other not in above)
         for selector in role.selectors:
-            for other in sorted(self._roles):
-                if not other.namespace and other not in above and selector.matches(self._roles[other].labels):
+            for other in others:
+                if selector.matches(self._roles[other].labels):
                     gathered |= self._gather(other, above)
         return gathered

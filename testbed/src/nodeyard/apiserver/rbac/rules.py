@@ -1,14 +1,15 @@
 """Rules: whether they allow a request, and whether they cover other rules.
 
 A role's rules are compiled to one table by verb, group and resource, so that a request needs at most twelve lookups,
-however many rules the role has. `uncovered` returns the part of some rules that a user does not hold and so may not
-grant.
+however many rules the role has. A rule with very many combinations of the three is kept as it is. `uncovered` returns
+the part of some rules that a user does not hold and so may not grant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +18,8 @@ from nodeyard.kube.goformat import quote
 from nodeyard.kube.json import Object
 
 ALL = "*"
+_MANY = 1000
+"""Combinations of verb, group and resource above which a rule is not in the table: 4 KB of text can have 10 million."""
 
 
 class Rule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -27,6 +30,12 @@ class Rule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     resources: tuple[str, ...] = ()
     resource_names: tuple[str, ...] = ()
     non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
+
+    @property
+    def combinations(self) -> int:
+        """The number of rules with one verb, group, resource and name, or URL, that this one stands for."""
+        resources = len(self.api_groups) * len(self.resources) * (len(self.resource_names) or 1)
+        return len(self.verbs) * (resources + len(self.non_resource_urls))
 
     def __str__(self) -> str:
         """Format the rule as the escalation error does."""
@@ -52,18 +61,22 @@ def quoted(values: Iterable[str]) -> str:
 class Permissions:
     """Compiled rules."""
 
-    __slots__ = ("_resources", "_urls", "rules")
+    __slots__ = ("_resources", "_urls", "_wide", "rules")
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         # The allowed names by verb, group and resource; None for every name.
         self._resources: dict[tuple[str, str, str], frozenset[str] | None] = {}
         self._urls: list[tuple[frozenset[str], str]] = []
+        self._wide: list[_Sets] = []
         for rule in rules:
             self._add(rule)
 
     def _add(self, rule: Rule) -> None:
         names = frozenset(rule.resource_names) or None
+        if len(rule.verbs) * len(rule.api_groups) * len(rule.resources) > _MANY:
+            self._wide.append(_Sets.of(rule))
+            return
         for key in product(rule.verbs, rule.api_groups, rule.resources):
             known = self._resources.get(key, frozenset())
             self._resources[key] = None if names is None or known is None else known | names
@@ -85,7 +98,7 @@ class Permissions:
                     names = table.get((verb, group, resource), _NO_NAMES)
                     if names is None or name in names:
                         return True
-        return False
+        return any(wide.allow(info, resources) for wide in self._wide)
 
 
 _NO_NAMES: frozenset[str] = frozenset()
@@ -98,8 +111,14 @@ def url_covers(owned: str, path: str) -> bool:
 
 def uncovered(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """Return the wanted rules that no owned rule covers: one verb, group, resource and name each."""
-    holdings = list(owned)
-    return [atom for rule in wanted for atom in _atoms(rule) if not any(_covers(own, atom) for own in holdings)]
+    holdings = [_Sets.of(rule) for rule in owned]
+    return [atom for rule in wanted for atom in _atoms(rule) if not any(own.covers(atom) for own in holdings)]
+
+
+def not_held_whole(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """Return the wanted rules that no single owned rule covers; several together may."""
+    holdings = [_Sets.of(rule) for rule in owned]
+    return [rule for rule in wanted if not any(own.covers(rule) for own in holdings)]
 
 
 def compact(atoms: Iterable[Rule]) -> list[Rule]:
@@ -127,18 +146,49 @@ def _atoms(rule: Rule) -> Iterable[Rule]:
         yield Rule((verb,), non_resource_urls=(url,))
 
 
-def _covers(own: Rule, atom: Rule) -> bool:
-    if not (ALL in own.verbs or atom.verbs[0] in own.verbs):
-        return False
-    if atom.non_resource_urls:
-        # An owned rule with resourceNames never covers a URL.
-        return not own.resource_names and any(
-            url_covers(url, atom.non_resource_urls[0]) for url in own.non_resource_urls
+class _Sets(NamedTuple):
+    """A rule as sets."""
+
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    resources: frozenset[str]
+    names: frozenset[str]
+    urls: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> _Sets:
+        return cls(
+            frozenset(rule.verbs),
+            frozenset(rule.api_groups),
+            frozenset(rule.resources),
+            frozenset(rule.resource_names),
+            rule.non_resource_urls,
         )
-    if own.resource_names and not (atom.resource_names and atom.resource_names[0] in own.resource_names):
-        return False
-    if not (ALL in own.api_groups or atom.api_groups[0] in own.api_groups):
-        return False
-    resource = atom.resources[0]
-    _, slash, subresource = resource.partition("/")
-    return ALL in own.resources or resource in own.resources or (bool(slash) and f"*/{subresource}" in own.resources)
+
+    def allow(self, info: RequestInfo, resources: Iterable[str]) -> bool:
+        return (
+            _has(self.verbs, (info.verb,))
+            and _has(self.groups, (info.group,))
+            and not self.resources.isdisjoint(resources)
+            and (not self.names or info.name in self.names)
+        )
+
+    def covers(self, rule: Rule) -> bool:
+        """Return True if this rule grants all that the other one grants."""
+        if not _has(self.verbs, rule.verbs):
+            return False
+        if rule.non_resource_urls:
+            # An owned rule with resourceNames never covers a URL.
+            is_url_covered = (any(url_covers(own, url) for own in self.urls) for url in rule.non_resource_urls)
+            return not rule.resources and not self.names and all(is_url_covered)
+        if self.names and not (rule.resource_names and self.names.issuperset(rule.resource_names)):
+            return False
+        return _has(self.groups, rule.api_groups) and all(map(self._covers_resource, rule.resources))
+
+    def _covers_resource(self, resource: str) -> bool:
+        _, slash, subresource = resource.partition("/")
+        return _has(self.resources, (resource,)) or (bool(slash) and f"*/{subresource}" in self.resources)
+
+
+def _has(held: frozenset[str], wanted: Iterable[str]) -> bool:
+    return ALL in held or held.issuperset(wanted)
