@@ -21,17 +21,26 @@ class FieldRequirement(NamedTuple):
 class FieldSelector:
     """Equalities and inequalities that all must hold; a missing field counts as empty."""
 
-    __slots__ = ("requirements",)
+    __slots__ = ("_equal", "_unequal", "requirements")
 
     def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
         self.requirements = tuple(requirements)
+        self._equal: dict[tuple[str, str], None] = {}
+        self._unequal: dict[str, set[str]] = {}
+        for name, operator, value in self.requirements:
+            if operator == "=":
+                self._equal[name, value] = None
+            else:
+                self._unequal.setdefault(name, set()).add(value)
 
     @property
     def empty(self) -> bool:
         return not self.requirements
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        return all((fields.get(name, "") == value) is (operator == "=") for name, operator, value in self.requirements)
+        return all(fields.get(name, "") == value for name, value in self._equal) and all(
+            fields.get(name, "") not in values for name, values in self._unequal.items()
+        )
 
     def exact(self, field: str) -> str | None:
         """Return the only value that the selector allows for a field; None if it allows several."""

@@ -55,6 +55,7 @@ OF_TOKEN: Final = {
     ">": Operator.GREATER,
     "<": Operator.LESS,
 }
+_MANY: Final = 16
 _SYMBOL: Final = {operator: token for token, operator in OF_TOKEN.items()}
 
 
@@ -122,10 +123,54 @@ def _compile(requirements: Sequence[Requirement]) -> Matcher:
         return _everything_matches
     if all(requirement.operator in _EXACT for requirement in requirements):
         return _pairs_matcher([(requirement.key, requirement.values[0]) for requirement in requirements])
+    if len(requirements) > _MANY:
+        return _many_matcher(requirements)
     matchers = [_matcher(requirement) for requirement in requirements]
     if len(matchers) == 1:
         return matchers[0]
     return lambda labels: all(matcher(labels) for matcher in matchers)
+
+
+def _many_matcher(requirements: Iterable[Requirement]) -> Matcher:
+    """Return a matcher whose cost depends on the labels of an object, not on the number of requirements.
+
+    A request of 8 KB can have thousands of them.
+    """
+    absent: set[str] = set()
+    denied: dict[str, set[str]] = {}
+    others: dict[tuple[str, Operator], Requirement] = {}
+    for each in requirements:
+        label, operator, values = each
+        if operator is Operator.DOES_NOT_EXIST:
+            absent.add(label)
+        elif operator in (Operator.NOT_IN, Operator.NOT_EQUALS):
+            denied.setdefault(label, set()).update(values)
+        else:
+            sort = Operator.IN if operator in _EXACT else operator
+            known = others.get((label, sort))
+            others[label, sort] = each if known is None else _narrower(known, each)
+    matchers = [_matcher(each) for each in others.values()]
+
+    def matches(labels: Labels) -> bool:
+        return (
+            # A missing label ends this at once.
+            all(matcher(labels) for matcher in matchers)
+            and absent.isdisjoint(labels)
+            and not any(value in denied.get(label, ()) for label, value in labels.items())
+        )
+
+    return matches
+
+
+def _narrower(one: Requirement, other: Requirement) -> Requirement:
+    """Return what two requirements of one sort on one label, none of them negative, require together."""
+    label, operator, values = one
+    if operator is Operator.EXISTS:
+        return one
+    if operator in ORDERED:
+        bounds = (int(values[0]), int(other.values[0]))
+        return Requirement(label, operator, (str(max(bounds) if operator is Operator.GREATER else min(bounds)),))
+    return Requirement(label, Operator.IN, tuple({*values} & {*other.values}))
 
 
 def _everything_matches(labels: Labels) -> bool:
@@ -138,6 +183,7 @@ def _nothing_matches(labels: Labels) -> bool:
 
 def _pairs_matcher(pairs: Sequence[tuple[str, str]]) -> Matcher:
     """Return a matcher of plain equality, by far the most common selector."""
+    pairs = list(dict.fromkeys(pairs))
     if len(pairs) == 1:
         [(label, wanted)] = pairs
         return lambda labels: labels.get(label) == wanted
