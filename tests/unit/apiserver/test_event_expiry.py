@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from nodeyard.apiserver.errors import ApiError
@@ -40,4 +42,24 @@ async def test_an_event_lives_for_an_hour_after_its_last_write():
     assert gone.value.code == 404
     await clock.advance(1800)
     assert await names(server, EVENTS) == []
+    await server.stop()
+
+
+async def test_others_are_served_while_thousands_of_events_expire():
+    clock = VirtualClock()
+    server = Server(clock)
+    await server.start(())
+    for number in range(3000):
+        await server.call("POST", EVENTS, event(f"e{number}"))
+    await clock.advance(3601)
+    served = 0
+
+    asked = asyncio.create_task(names(server, EVENTS))
+    while not asked.done():
+        await server.call("GET", "/api/v1/namespaces/default")
+        served += 1
+        await asyncio.sleep(0)
+
+    assert await asked == []
+    assert served > 5
     await server.stop()

@@ -11,7 +11,7 @@ from nodeyard.apiserver.responses import decode, encode, object_bytes, partial, 
 from nodeyard.apiserver.store import Stored
 from nodeyard.apiserver.tables import include_object, table
 from nodeyard.apiserver.transport import Request, Response, User
-from nodeyard.apiserver.worker_thread import LARGE, Work
+from nodeyard.apiserver.worker_thread import LARGE, Work, is_large_body
 from nodeyard.kube import manifests
 from nodeyard.kube.json import Json, Object
 from nodeyard.process.clock import Clock
@@ -44,7 +44,7 @@ class RequestContext:
     @property
     def is_large(self) -> bool:
         """True if the body is so large that it is handled in the worker thread."""
-        return self.is_growing or len(self.request.body) > LARGE
+        return self.is_growing or is_large_body(self.request)
 
     def makes_large(self, stored: Stored) -> bool:
         """True if a change of this object is handled in the worker thread."""

@@ -29,7 +29,7 @@ from nodeyard.apiserver.tables import include_object
 from nodeyard.apiserver.transport import Chunk, Request, Response, User
 from nodeyard.apiserver.unstored_kinds import pods_resource, set_namespace
 from nodeyard.apiserver.watches import InStreamError, Query, Stream
-from nodeyard.apiserver.worker_thread import LARGE, Work
+from nodeyard.apiserver.worker_thread import LARGE, Work, is_large_body
 from nodeyard.apiserver.writes import Written, check_name
 from nodeyard.kube.json import Object
 
@@ -55,7 +55,7 @@ class ResourceHandler:
             kind, namespaced = virtual
             routes.check_virtual(request, info, namespaced=namespaced)
             if not _is_binding(info):
-                return await work.run(len(request.body) > LARGE, lambda: self._review(request, info, user, kind))
+                return await work.run(is_large_body(request), lambda: self._review(request, info, user, kind))
         resource = pods_resource(self._server) if _is_binding(info) else self._find(info)
         form = negotiate(request.headers.get("accept", ""))
         context = RequestContext(request, info, user, resource, info.version, form, self._server.clock, work)
@@ -75,7 +75,7 @@ class ResourceHandler:
             return await self._bind(context, "")
         routes.check(context)
         if context.resource.plural == "events":
-            self._server.events.expire()
+            await self._server.events.expire()
         if info.subresource:
             return await self._subresource(context)
         if info.verb in ("list", "watch"):

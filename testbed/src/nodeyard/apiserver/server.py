@@ -39,7 +39,7 @@ from nodeyard.apiserver.transport import Request, Response, User, request
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.apiserver.users import MASTERS
 from nodeyard.apiserver.watches import Hub
-from nodeyard.apiserver.worker_thread import LARGE, WorkerThread
+from nodeyard.apiserver.worker_thread import LARGE, WorkerThread, is_large_body
 from nodeyard.apiserver.writes import TOO_DEEP, Writer
 from nodeyard.bundle.model import ClusterState
 from nodeyard.kube.json import Json, Object
@@ -145,7 +145,7 @@ class Server:
                 trail.info, trail.user = info, user
             if not info.is_resource:
                 return self._nonresource_handler.answer(request, info)
-            if len(request.body) > LARGE:
+            if is_large_body(request):
                 request = await work.run(True, lambda: request_body.read_ahead(request))
             return await self._resources.answer(request, info, user, work, None if trail is None else trail.annotations)
         except ApiError as error:

@@ -21,15 +21,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar
 
 from nodeyard.apiserver.cel.cost import Budget, CostlyError
+from nodeyard.apiserver.transport import Request
 
 LARGE = 64 * 1024
-"""Bytes above which a body or stored object is handled in the thread: a smaller one takes at most 20 ms."""
+"""Bytes above which a body or stored object is handled in the thread: a smaller one takes about 20 ms."""
+LARGE_YAML = 16 * 1024
+"""The same for a body in YAML, which takes longer to read."""
 BATCH = 256 * 1024
 """Bytes after which a loop over many objects yields to the event loop."""
 STEP = 4 * 1024
 """Cost of an object in a batch beyond its own bytes."""
 
 T = TypeVar("T")
+
+
+def is_large_body(request: Request) -> bool:
+    return len(request.body) > (LARGE_YAML if "yaml" in request.headers.get("content-type", "") else LARGE)
 
 
 class WorkerThread:
