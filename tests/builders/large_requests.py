@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .loop_turns import MeasuredServer
@@ -35,6 +36,8 @@ RULED = "/apis/x.io/v1/ruleds"
 SQUARED = "/apis/x.io/v1/squareds"
 JUDGED = "/apis/x.io/v1/judgeds"
 REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+PODS = "/api/v1/namespaces/default/pods"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 Json = Any
@@ -156,6 +159,17 @@ def flat_yaml(name: str, size: int) -> bytes:
 def config_map(name: str, keys: int, size: int = 700_000) -> bytes:
     data = {f"key-{number}": "x" * (size // keys) for number in range(keys)}
     return encoded({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
+
+
+def with_owners(name: str, count: int, **more: Json) -> bytes:
+    owners = [{"apiVersion": "v1", "kind": "A", "name": f"a{n}", "uid": str(n), **more} for n in range(count)]
+    return encoded({"metadata": {"name": name, "ownerReferences": owners}})
+
+
+def pod(name: str, value: str, variables: int) -> bytes:
+    env = [{"name": f"E{number}", "value": value} for number in range(variables)]
+    containers = [{"name": "c", "image": "i", "env": env}]
+    return encoded({"metadata": {"name": name}, "spec": {"containers": containers}})
 
 
 def maps(namespace: str) -> str:
@@ -370,6 +384,13 @@ def defined() -> Iterator[Case]:
     yield Case("PATCH its labels", patches(f"{CRDS}/numerouss.x.io", b'{"metadata":{"labels":{"a":"b"}}}'))
     yield Case("POST a CRD of 60 KB with 800 rules", sends("POST", CRDS, lambda: many_rules("short", 800)))
     yield Case("POST its first object", first("short"))
+    unread = _definition("unreads", "Unread", _OPEN)
+    path = ".a[?(@.b" + r"\a" * 10_000 + " "
+    unread["spec"]["versions"][0]["additionalPrinterColumns"] = [{"name": "a", "type": "string", "jsonPath": path}]
+    yield Case("POST a CRD with a JSONPath that cannot be read", sends("POST", CRDS, lambda: encoded(unread)))
+    rules = [{"rule": "true", "fieldPath": f".a{number}"} for number in range(4000)]
+    ruled = {"type": "object", "x-kubernetes-validations": rules}
+    yield Case("POST a CRD with 4,000 rules for one node", define("ruly", ruled))
     yield Case("POST a CRD of 60 KB with 1,200 patterns", define("textual", {"type": "object", "properties": patterns}))
     parts = {f"a{n}": part for n in range(950)}
     yield Case("POST a CRD of 60 KB with 1,900 nodes", define("broad", {"type": "object", "properties": parts}))
@@ -379,6 +400,8 @@ def defined() -> Iterator[Case]:
     yield Case(
         "POST a small CRD beside large ones", define("plain", _OPEN), lambda server: fill(server, CRDS, definitions)
     )
+    yield Case("GET the index of OpenAPI", sends("GET", "/openapi/v3"))
+    yield Case("GET the document of large CRDs", sends("GET", "/openapi/v3/apis/x.io/v1"))
     rival = json.loads(many_rules("rival", RULES // 2))
     rival["spec"]["names"]["kind"] = "Short"
     yield Case("POST a CRD whose kind is taken", sends("POST", CRDS, lambda: encoded(rival)))
@@ -430,6 +453,41 @@ def built_in() -> Iterator[Case]:
     yield Case("GET ConfigMap as YAML", sends("GET", path, Accept=YAML))
 
 
+def repeated() -> Iterator[Case]:
+    """Lists whose items are compared with each other, in bodies that are large and in some that are not."""
+    bindings = f"{REGISTRATIONS}/validatingadmissionpolicybindings"
+    for count in (700, 30_000):
+        owned, controlled = with_owners(f"o{count}", count), with_owners(f"c{count}", count, controller=True)
+        bound = {"metadata": {"name": f"b{count}"}, "spec": {"policyName": "p", "validationActions": ["Deny"] * count}}
+        yield Case(f"POST {count} owners", sends("POST", maps("default"), partial(bytes, owned)))
+        yield Case(f"POST {count} controllers", sends("POST", maps("default"), partial(bytes, controlled)))
+        yield Case(f"POST {count} equal actions", sends("POST", bindings, partial(encoded, bound)))
+    for name, variables in (("small", 500), ("large", 9000)):
+        create = sends("POST", PODS, partial(pod, name, "x", variables))
+        change = patches(f"{PODS}/{name}", pod(name, "y", variables), STRATEGIC)
+        yield Case(f"PATCH {variables} variables of a pod", change, create)
+
+
+def granted() -> Iterator[Case]:
+    """Roles that stand for more rights than can be listed."""
+    many = [f"x{number}" for number in range(2000)]
+    wide = {"rules": [{"verbs": many, "apiGroups": many, "resources": many}]}
+    subjects = [{"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}]
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "wide"}
+
+    def bind(server: MeasuredServer) -> None:
+        fill(server, f"{RBAC}/clusterroles", [{"metadata": {"name": "wide"}, **wide}])
+        body = {"metadata": {"name": "wide"}, "roleRef": reference, "subjects": subjects}
+        fill(server, f"{RBAC}/clusterrolebindings", [body])
+
+    asked = {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": asked}
+    yield Case("use a role of a billion rights", sends("POST", REVIEWS, lambda: encoded(review)), bind)
+    selectors = {"aggregationRule": {"clusterRoleSelectors": [{}] * 100_000}}
+    body = encoded({"metadata": {"name": "sums"}, **selectors})
+    yield Case("POST a role with 100,000 selectors", sends("POST", f"{RBAC}/clusterroles", lambda: body))
+
+
 def patched() -> Iterator[Case]:
     path = f"{THINGS}/copies"
     prepare = creates(lambda: b'{"a":{"b":"c"}}', "copies")
@@ -448,6 +506,9 @@ def read(count: int) -> Iterator[Case]:
     yield Case("list as a Table", sends("GET", many, Accept=TABLE))
     yield Case("list, metadata alone", sends("GET", many, Accept=METADATA))
     yield Case("list as YAML", sends("GET", f"{many}?limit=400", Accept=YAML))
+    labels, fields = (",".join(f"!k{n}" for n in range(1000)), ",".join(f"metadata.name!={n}" for n in range(350)))
+    yield Case("list by 1,000 labels", sends("GET", f"{many}?labelSelector={labels}"))
+    yield Case("list by 350 fields", sends("GET", f"{many}?fieldSelector={fields}"))
     initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1"
     yield Case("watch with initial events", sends("GET", f"{many}?watch=true&{initial}"))
     yield Case("watch as a Table", sends("GET", f"{many}?watch=true&timeoutSeconds=1", Accept=TABLE))
@@ -478,6 +539,8 @@ def cases(count: int = 5000, yaml_size: int = BODY) -> Iterator[Case]:
     yield from defined()
     yield from judged()
     yield from built_in()
+    yield from repeated()
+    yield from granted()
     yield from patched()
     yield from read(count)
     yield from deleted(count)

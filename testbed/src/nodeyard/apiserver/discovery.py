@@ -102,8 +102,8 @@ def resource_list(registry: Registry, group_name: str, version: str) -> Object |
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": ordered}
 
 
-def _served(registry: Registry, group_name: str, version: str) -> Iterable[Resource]:
-    for resource in registry:
+def _served(resources: Iterable[Resource], group_name: str, version: str) -> Iterable[Resource]:
+    for resource in resources:
         typed = resource.versions.get(version)
         if resource.group == group_name and typed is not None and typed.served:
             yield resource
@@ -138,8 +138,14 @@ def _plain_subresource(resource: Resource, version: str, subresource: Subresourc
 
 def aggregated(registry: Registry, *, core: bool) -> tuple[bytes, str]:
     """APIGroupDiscoveryList of /api (core) or /apis, and its ETag."""
+    by_group: dict[str, list[Resource]] = {}
+    for resource in registry:
+        by_group.setdefault(resource.group, []).append(resource)
     items = [
-        {"metadata": {"name": name} if name else {}, "versions": [_aggregated(registry, name, v) for v in versions]}
+        {
+            "metadata": {"name": name} if name else {},
+            "versions": [_aggregated(by_group.get(name, ()), name, version) for version in versions],
+        }
         for name, versions in _versions(registry).items()
         if core == (name == "")
     ]
@@ -153,9 +159,9 @@ def aggregated(registry: Registry, *, core: bool) -> tuple[bytes, str]:
     return body, f'"{hashlib.sha512(body).hexdigest().upper()}"'
 
 
-def _aggregated(registry: Registry, group_name: str, version: str) -> Object:
+def _aggregated(resources: Iterable[Resource], group_name: str, version: str) -> Object:
     shown: list[Object] = []
-    for resource in _served(registry, group_name, version):
+    for resource in _served(resources, group_name, version):
         shown.append(_aggregated_resource(resource, version))
     for virtual_group, virtual_version, plural, kind_name, namespaced in VIRTUAL:
         if (virtual_group, virtual_version) == (group_name, version):

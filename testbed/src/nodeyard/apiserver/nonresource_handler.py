@@ -11,6 +11,7 @@ from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.request_context import value_response
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.transport import Request, Response
+from nodeyard.apiserver.worker_thread import Work
 from nodeyard.kube.json import Object
 from nodeyard.process.version import VERSION
 
@@ -29,7 +30,7 @@ class NonResourceHandler:
         self._documents = Documents(registry, f"{MAJOR}.{MINOR}")
         self.version = version()
 
-    def answer(self, request: Request, info: RequestInfo) -> Response:
+    async def answer(self, request: Request, info: RequestInfo, work: Work) -> Response:
         """Answer a request. Most of these endpoints accept any method, the rest only GET."""
         path = request.path.rstrip("/") or "/"
         page, _, check = path[1:].partition("/")
@@ -46,7 +47,7 @@ class NonResourceHandler:
         if path == "/openapi/v2":
             return _openapi_v2(request)
         if parts[:2] == ["openapi", "v3"]:
-            return self._openapi(parts[2:])
+            return await self._openapi(parts[2:], work)
         if path == "/":
             return value_response(request, {"paths": self._paths()})
         raise errors.no_page()
@@ -84,8 +85,8 @@ class NonResourceHandler:
             return Response(304, content_type=_DISCOVERY_TYPE, headers=headers)
         return Response(200, body, content_type=_DISCOVERY_TYPE, headers=headers)
 
-    def _openapi(self, parts: list[str]) -> Response:
-        body = self._documents.document("/".join(parts)) if parts else self._documents.index()
+    async def _openapi(self, parts: list[str], work: Work) -> Response:
+        body = await self._documents.document("/".join(parts), work) if parts else await self._documents.index(work)
         if body is None:
             raise errors.no_page()
         return Response(200, body)

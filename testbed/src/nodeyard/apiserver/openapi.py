@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from typing import NamedTuple
+
+import msgspec
 
 from nodeyard.apiserver.discovery import VIRTUAL
 from nodeyard.apiserver.kinds.openapi import openapi_schema, openapi_schemas
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.responses import encode
+from nodeyard.apiserver.worker_thread import Work
 from nodeyard.kube.json import Json, Object
 
 _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -16,41 +20,60 @@ _API_VERSION = "The version of the schema this object is written in."
 _KIND = "The kind of this object."
 
 
+class _Document(NamedTuple):
+    resources: tuple[Resource, ...]
+    """The resources that it describes; a changed CRD is another one."""
+    body: bytes
+    digest: str
+
+
 class Documents:
-    """The documents of a registry, built on first use and after each change."""
+    """The documents of a registry, built on first use and when their resources have changed.
+
+    They are built in the worker thread: those of many or large CRDs take long.
+    """
 
     def __init__(self, registry: Registry, version: str) -> None:
         self._registry = registry
         self._version = version
-        self._generation = -1
-        self._cache: dict[str, bytes] = {}
+        self._built: dict[str, _Document] = {}
 
-    def index(self) -> bytes:
+    async def index(self, work: Work) -> bytes:
         """The index at `/openapi/v3`: every document, with a hash for the clients' cache."""
-        paths = {}
-        for path in self._paths():
-            body = self.document(path)
-            digest = hashlib.sha256(body or b"").hexdigest().upper()
-            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+        paths, served = {}, self._served()
+        for path, resources in sorted(served.items()):
+            found = await self._find(path, resources, work)
+            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={found.digest}"}
+        for gone in self._built.keys() - served.keys():
+            del self._built[gone]
         return encode({"paths": paths})
 
-    def document(self, path: str) -> bytes | None:
+    async def document(self, path: str, work: Work) -> bytes | None:
         """The document `api/v1` or `apis/GROUP/VERSION`; None if it is not served."""
-        if self._generation != self._registry.generation:
-            self._cache.clear()
-            self._generation = self._registry.generation
-        if path not in self._cache:
-            if path not in self._paths():
-                return None
-            group, version = _group_version(path)
-            self._cache[path] = encode(_document(self._registry, group, version, self._version))
-        return self._cache[path]
+        resources = self._served().get(path)
+        return None if resources is None else (await self._find(path, resources, work)).body
 
-    def _paths(self) -> list[str]:
-        served = {(group, version) for group, version, *_ in VIRTUAL}
+    def _served(self) -> dict[str, list[Resource]]:
+        found: dict[str, list[Resource]] = {_path(group, version): [] for group, version, *_ in VIRTUAL}
         for resource in self._registry:
-            served.update((resource.group, name) for name, typed in resource.versions.items() if typed.served)
-        return sorted(f"apis/{group}/{version}" if group else f"api/{version}" for group, version in served)
+            for name, typed in resource.versions.items():
+                if typed.served:
+                    found.setdefault(_path(resource.group, name), []).append(resource)
+        return found
+
+    async def _find(self, path: str, resources: list[Resource], work: Work) -> _Document:
+        known = self._built.get(path)
+        if known is None or list(map(id, known.resources)) != list(map(id, resources)):
+            known = self._built[path] = await work.run(True, lambda: self._build(path, resources))
+        return known
+
+    def _build(self, path: str, resources: list[Resource]) -> _Document:
+        body = encode(_document(resources, *_group_version(path), self._version))
+        return _Document(tuple(resources), body, hashlib.sha256(body).hexdigest().upper())
+
+
+def _path(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
 def _group_version(path: str) -> tuple[str, str]:
@@ -58,16 +81,14 @@ def _group_version(path: str) -> tuple[str, str]:
     return ("", parts[1]) if parts[0] == "api" else (parts[1], parts[2])
 
 
-def _document(registry: Registry, group: str, version: str, server_version: str) -> Object:
+def _document(resources: list[Resource], group: str, version: str, server_version: str) -> Object:
     schemas: Object = dict(openapi_schemas(group, version))
     paths: Object = {}
-    for resource in registry:
-        typed = resource.versions.get(version)
-        if resource.group != group or typed is None or not typed.served:
-            continue
+    for resource in resources:
         if resource.is_custom:
             schemas.setdefault(_OBJECT_META, openapi_schema(_OBJECT_META))
-            schemas[_definition(resource, version)] = _custom_schema(resource, version)
+            # Encoded one by one: a single encoding of megabytes would hold the interpreter, and the event loop with it.
+            schemas[_definition(resource, version)] = msgspec.Raw(encode(_custom_schema(resource, version)))
         paths.update(_resource_paths(resource, version))
     return {
         "openapi": "3.0.0",

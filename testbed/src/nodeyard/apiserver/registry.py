@@ -11,7 +11,6 @@ class Registry:
     def __init__(self, resources: Iterable[Resource] = ()) -> None:
         self._resources: dict[GroupResource, Resource] = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
-        self.generation = 0
         """Counts changes, so that discovery and OpenAPI know when to rebuild."""
         for resource in resources:
             self.add(resource)
@@ -19,7 +18,6 @@ class Registry:
     def add(self, resource: Resource) -> None:
         self._resources[resource.key] = resource
         self._kinds[resource.group, resource.kind] = resource
-        self.generation += 1
 
     def remove(self, key: GroupResource) -> None:
         resource = self._resources.pop(key, None)
@@ -27,7 +25,6 @@ class Registry:
             return
         if self._kinds.get((resource.group, resource.kind)) is resource:
             del self._kinds[resource.group, resource.kind]
-        self.generation += 1
 
     def get(self, group: str, plural: str) -> Resource | None:
         return self._resources.get(GroupResource(group, plural))

@@ -144,7 +144,7 @@ class Server:
             if trail is not None:
                 trail.info, trail.user = info, user
             if not info.is_resource:
-                return self._nonresource_handler.answer(request, info)
+                return await self._nonresource_handler.answer(request, info, work)
             if is_large_body(request):
                 request = await work.run(True, lambda: request_body.read_ahead(request))
             return await self._resources.answer(request, info, user, work, None if trail is None else trail.annotations)
