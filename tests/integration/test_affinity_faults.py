@@ -85,6 +85,57 @@ def test_before_everything_is_known_pods_of_tenants_are_refused_and_others_admit
     affinity.start()
 
 
+READ = ["get", "list", "watch"]
+
+
+def narrowed(kinds, verbs):
+    """Its rights, but for applications: those to these kinds of them."""
+    for rule in rbac.rules(AFFINITY, installs_crds=True):
+        if (rule["apiGroups"], rule["resources"]) != ([names.APPS_GROUP], ["*"]):
+            yield rule
+        else:
+            yield {**rule, "resources": [names.TENANT_PLURAL], "verbs": [*READ, "patch"]}
+            yield {**rule, "resources": kinds, "verbs": verbs}
+
+
+@pytest.mark.parametrize("verbs", [["get"], []], ids=["read one by one", "not read"])
+def test_a_record_in_no_cache_is_not_taken_for_none(own_affinity_env, monkeypatch, verbs):
+    """The applications cannot be listed, and the release has lost all that tells whose it is."""
+    affinity = own_affinity_env
+    monkeypatch.setattr("tests.builders.affinity_env.LOCAL_WEBHOOKS", at_free_port())
+    affinity.start()
+    affinity.definition(kind := unique("Safe"))
+    zones = ("here", "elsewhere")
+    here, elsewhere = (affinity.affinity_class(unique(zone), nodeSelector={ZONE: zone}) for zone in zones)
+    home = affinity.tenant(unique("home"), allowedAffinityClasses=[here, elsewhere])
+    release = affinity.application_release(kind, home, "main", affinityClass=here)["metadata"]["name"]
+    affinity.install(home, release)
+
+    def admits(**selector):
+        return affinity.pod(home, release, query=DRY, nodeSelector=selector).status == 201
+
+    affinity.wait_until(lambda: admits(**{ZONE: "here"}) and not admits(), "the pods are held to the class")
+    affinity.operator.stop()
+    labels = dict.fromkeys(
+        (names.APPLICATION_GROUP, names.APPLICATION_KIND, names.APPLICATION_NAME, names.AFFINITY_CLASS)
+    )
+    bare = {"metadata": {"labels": labels, "ownerReferences": None}}
+    assert affinity.patch(names.RELEASE_KIND, release, bare, home).status == 200
+
+    blind = restarted(affinity, rules=[*narrowed([affinity.plurals[kind][1]], verbs or ["patch"])])
+
+    def refusal(selector):
+        return affinity.pod(home, release, query=DRY, nodeSelector=selector).message
+
+    told = f'AffinityClass "{here}"' if verbs else f"its owner {kind} {home}/main cannot be read"
+    affinity.wait_until(lambda: told in refusal({ZONE: "elsewhere"}), "it is not admitted elsewhere")
+    assert told in refusal({})
+    assert admits(**{ZONE: "here"}) is bool(verbs)
+    blind.stop()
+    monkeypatch.undo()
+    affinity.start()
+
+
 def at_free_port():
     return replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", free_port()))
 

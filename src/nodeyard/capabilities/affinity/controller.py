@@ -324,7 +324,9 @@ def _declared(view: View) -> Iterable[Watch]:
                 optional=True,
             )
     for api_version, kind in view.recent_kinds:
-        yield Watch(of_kind(api_version, kind).decoded_as(PartialObject), metadata_only=True, optional=True)
+        # Applications are watched above, though one may be looked up before its cache has synced.
+        if api_version != names.APPS_API_VERSION:
+            yield Watch(of_kind(api_version, kind).decoded_as(PartialObject), metadata_only=True, optional=True)
 
 
 def _watch_unmanaged(resource: Resource[PartialObject], *, optional: bool = False) -> Watch:

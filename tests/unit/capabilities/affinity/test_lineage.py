@@ -39,10 +39,10 @@ def ref(obj):
     )
 
 
-def found(start, *objects, records=(), **unreadable):
+def found(start, *objects, records=(), uncached=(), **unreadable):
     """The walk where these objects are there, and nothing else; some, by name, cannot be read.
 
-    `records` are cached Applications.
+    `records` are cached Applications, `uncached` Applications that the release may belong to.
     """
     known = {(each["kind"], each["metadata"]["name"]): each for each in objects}
 
@@ -57,6 +57,7 @@ def found(start, *objects, records=(), **unreadable):
             record = stored_record(each)
             if (each["metadata"]["namespace"], record.release) == (namespace, name):
                 yield Application(names.APPS_GROUP, each["kind"], each["metadata"]["name"]), record
+        yield from ((each, None) for each in uncached)
 
     return walk(ref(start), msgspec.convert(start["metadata"], ObjectMeta), find, recorded)
 
@@ -292,6 +293,34 @@ def test_a_record_of_a_release_in_another_namespace_or_of_another_kind_counts_no
 
     assert found(pod("p", [shown]), shown, records=[elsewhere]) == Unowned()
     assert found(pod("p", [namesake]), namesake, records=[an_application()]) == Unowned()
+
+
+def test_an_application_whose_kind_is_not_cached_is_looked_up_for_its_record():
+    shown, redis = release(of=None, labels={names.FLUX_NAME: "redis-cache"}), release("redis-cache", of=REDIS[1:])
+
+    lineage = found(pod("p", [shown]), shown, redis, an_application(), uncached=[POSTGRES])
+    others = [an_application(release="postgres-other"), body(names.APPS_API_VERSION, "Postgres", "main-db")]
+    without = [found(pod("p", [shown]), shown, redis, each, uncached=[POSTGRES]) for each in others]
+
+    assert [(each.application, each.affinity_class) for each in lineage.claims] == [(POSTGRES, "dc2")]
+    assert [each.application for each in without] == [REDIS, REDIS]
+
+
+@pytest.mark.parametrize(
+    ("answer", "ends_as"),
+    [
+        (Missing(), Unowned),
+        (Unreadable("no such kind", Cause.NOT_SERVED), Unowned),
+        (Unreadable("may not get postgreses", Cause.FORBIDDEN), Unknown),
+        (Unreadable("no answer", Cause.TIMEOUT), Unknown),
+        (None, Pending),
+    ],
+    ids=["missing", "not served", "forbidden", "no answer", "not looked up yet"],
+)
+def test_a_record_that_cannot_be_read_is_no_proof_that_there_is_none(answer, ends_as):
+    shown = release(of=None)
+
+    assert isinstance(found(pod("p", [shown]), shown, uncached=[POSTGRES], **{"main-db": answer}), ends_as)
 
 
 def test_an_application_that_is_not_there_backs_nothing():

@@ -117,6 +117,26 @@ def test_added_changed_and_deleted_records_are_seen():
     assert [*found, its_class()] == ["dc1", "dc2", "dc3", "dc1"]
 
 
+def test_a_record_of_a_release_that_the_path_went_through_is_seen():
+    """With neither labels nor record it was taken for one that another release had installed."""
+    through = release(of=None, labels={names.FLUX_NAME: "redis-cache"})
+    redis = release("redis-cache", of=("Redis", "cache"))
+    view = AffinityView(definition_body("Postgres"), REPLICA_SET, DEPLOYMENT, through, redis)
+    before = cached_lineage(owner(), NAMESPACE, view)
+
+    view.kept("Postgres.apps.cozystack.io")[NAMESPACE, "main-db"] = recorded()
+
+    assert (before.application.name, cached_lineage(owner(), NAMESPACE, view).application.name) == ("cache", "main-db")
+
+
+def test_a_path_is_not_cached_while_a_record_may_be_missing():
+    troubles = {"Postgres.apps.cozystack.io": "may not list postgreses"}
+    view = AffinityView(definition_body("Postgres"), *OBJECTS, troubles=troubles)
+
+    assert cached_lineage(owner(), NAMESPACE, view) is None
+    assert memory._cache == {}
+
+
 def test_a_lineage_without_application_is_not_cached():
     assert cached_lineage(owner(), NAMESPACE, PlacementView(REPLICA_SET, DEPLOYMENT, release(of=None))) is None
     assert memory._cache == {}

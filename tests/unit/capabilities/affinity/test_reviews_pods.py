@@ -2,6 +2,8 @@
 
 import msgspec
 import pytest
+from tests.builders.affinity_env import definition_body
+from tests.builders.affinity_views import AffinityView
 from tests.builders.applications import NAMESPACE, ZONE, api_service, with_record
 from tests.builders.placements import (
     PlacementView,
@@ -283,6 +285,24 @@ def test_a_forbidden_owner_denies_a_restricted_pod_and_names_the_missing_right()
     (event,) = refused.events
     assert (str(event.object), event.reason) == ("Cluster tenant-acme/main", "OwnerForbidden")
     assert review_placement(review(pod(owners=[CLUSTER], spec=DC1), answers=unread), VIEW).is_allowed
+
+
+@pytest.mark.parametrize(("allowed", "is_admitted"), [(["dc1"], True), (["dc1", "dc2"], False), (None, False)])
+def test_where_applications_cannot_be_read_a_pod_fits_every_class_that_they_may_have(allowed, is_admitted):
+    shown = release(of=None, affinity_class=None)
+    classes = (affinity_class_body("dc1"), affinity_class_body("dc2"))
+    troubles = {"Postgres.apps.cozystack.io": "may not list postgreses"}
+    around = (definition_body("Postgres"), shown, tenant(allowedAffinityClasses=allowed), *classes, namespace())
+    view = AffinityView(*around, troubles=troubles)
+    asked = review(pod(owners=[shown], spec=DC1))
+
+    lookup = review_placement(asked, view)
+    unread = dict.fromkeys(lookup.refs, Unreadable("may not get postgreses", Cause.FORBIDDEN))
+    response = review_placement(msgspec.structs.replace(asked, answers=unread), view)
+
+    assert [(each.kind, each.name) for each in lookup.refs] == [("Postgres", "main-db")]
+    assert response.is_allowed is is_admitted
+    assert is_admitted or "may not get postgreses" in response.message
 
 
 def test_pods_without_application_follow_the_rule_of_their_tenant():

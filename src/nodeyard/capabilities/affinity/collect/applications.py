@@ -109,16 +109,20 @@ def applications_with_class(view: View, kind: str, affinity_class: str) -> Seque
         return ()
 
 
-def recorded_applications(view: View, namespace: str, release: str) -> Iterator[tuple[Application, Record]]:
-    """Yield the applications whose record names this HelmRelease; none if an APIService serves them."""
+def recorded_applications(view: View, namespace: str, release: str) -> Iterator[tuple[Application, Record | None]]:
+    """Yield the applications whose record names this HelmRelease; none if an APIService serves them.
+
+    Of a kind whose cache has not synced, yield the one that the HelmRelease is named after, without a record.
+    """
     if is_served_elsewhere(view):
         return
-    for kind in application_kinds(view):
-        try:
-            found = view.indexed(watched.view_kind(kind), names.BY_RELEASE, f"{namespace}/{release}")
-        except KeyError:
+    for kind, definition in application_kinds(view).items():
+        if not is_cached(view, kind):
+            prefix = definition.spec.release.prefix
+            if release.startswith(prefix) and release != prefix:
+                yield Application(names.APPS_GROUP, kind, release[len(prefix) :]), None
             continue
-        for each in found:
+        for each in view.indexed(watched.view_kind(kind), names.BY_RELEASE, f"{namespace}/{release}"):
             if (record := stored_record(each)) is not None:
                 yield Application(names.APPS_GROUP, kind, each["metadata"]["name"]), record
 
@@ -144,11 +148,15 @@ def unknown_applications(view: View, kind: str) -> str:
     """Return why the applications of a kind are not known; empty if the cache has synced."""
     if error := watch_error(view, kind):
         return error
+    return "" if is_cached(view, kind) else f"the cache of {watched.view_kind(kind)} has not synced yet"
+
+
+def is_cached(view: View, kind: str) -> bool:
+    """Return whether the cache of an application kind has synced."""
     try:
-        is_synced = view.is_synced(watched.view_kind(kind))
+        return view.is_synced(watched.view_kind(kind))
     except KeyError:
-        is_synced = False
-    return "" if is_synced else f"the cache of {watched.view_kind(kind)} has not synced yet"
+        return False
 
 
 def get_all(view: View, kind: str, wanted: Iterable[tuple[str, str]]) -> Mapping[str, Any]:
@@ -176,11 +184,16 @@ class PlacementContext:
         return (each.name for each in self._view.all(names.CLASS_KIND))
 
     def classes_here(self) -> Iterable[str]:
+        kinds = application_kinds(self._view)
+        if not is_served_elsewhere(self._view) and not all(is_cached(self._view, kind) for kind in kinds):
+            # Any class that may be chosen here may be recorded.
+            allowed = self.policy().allowed
+            yield from self.classes() if allowed is None else allowed
         for release in self._view.indexed(names.RELEASE_KIND, names.BY_NAMESPACE, self._namespace):
             name = metadata_of(release).labels.get(names.AFFINITY_CLASS)
             if name:
                 yield name
-        for kind in application_kinds(self._view):
+        for kind in kinds:
             records = map(stored_record, applications(self._view, kind, self._namespace))
             yield from (each.affinity_class for each in records if each is not None and each.affinity_class)
 

@@ -9,7 +9,10 @@ A HelmRelease that the record of an Application (`planning.class_record`) names 
 owners are: who may write HelmReleases can remove them. So does one with the labels of an application. One with neither
 was installed by another release, and the walk goes on.
 
-The labels of a HelmRelease are a claim. If no cached record names the HelmRelease, the claim is backed if it has an
+Where the Applications of a kind are not cached, the one that the HelmRelease is named after is looked up, so that a
+record is not missed.
+
+The labels of a HelmRelease are a claim. If no record names the HelmRelease so far, the claim is backed if it has an
 owner reference to the Application in its labels, that Application exists with the uid, and its record names the
 HelmRelease.
 
@@ -47,8 +50,9 @@ class Application(NamedTuple):
     name: str
 
 
-Records: TypeAlias = Callable[[str, str], Iterable[tuple[Application, Record]]]
-"""The Applications whose record names a HelmRelease, by its namespace and name; as far as they are cached."""
+Records: TypeAlias = Callable[[str, str], Iterable[tuple[Application, Record | None]]]
+"""The Applications whose record names a HelmRelease, by its namespace and name. No record: the kind is not cached, and
+the Application, if it exists, may have one."""
 
 
 class Step(NamedTuple):
@@ -211,9 +215,27 @@ class _Walk:
     def _claims(self, step: Step) -> list[Claim]:
         """Return the claims of a HelmRelease: by the records that name it, or else by its labels."""
         namespace = step.metadata.namespace or step.ref.namespace
-        recorded = [Claim(step, application, record) for application, record in self._records(namespace, step.ref.name)]
+        recorded = []
+        for each, cached in self._records(namespace, step.ref.name):
+            record = self._look_up_record(step, namespace, each) if cached is None else cached
+            if record is not None:
+                recorded.append(Claim(step, each, record))
         application = application_of(step.ref, step.metadata.labels)
         return recorded or ([] if application is None else [self._claim(step, application)])
+
+    def _look_up_record(self, step: Step, namespace: str, application: Application) -> Record | None:
+        """Return the record of an Application that is not cached, if it names the HelmRelease."""
+        api_version = f"{application.group}/{names.VERSION}"
+        ref = ObjectRef(api_version=api_version, kind=application.kind, name=application.name, namespace=namespace)
+        found = self._find(ref)
+        if found is None:
+            self._pending.append(ref)
+        elif isinstance(found, Unreadable) and found.cause is not Cause.NOT_SERVED:
+            self._add_unreadable(ref, found, step)
+        if not isinstance(found, ObjectMeta):
+            return None
+        record = read_record(found.annotations, found.uid)
+        return record if record is not None and record.release == step.ref.name else None
 
     def _claim(self, step: Step, application: Application) -> Claim:
         """Return the claim in the labels of a HelmRelease, with the record of the Application that owns it."""
@@ -281,9 +303,7 @@ class _Walk:
         elif isinstance(found, Missing):
             self._add_dead_end(DeadEnd(ref, Reason.OWNER_MISSING, "", below))
         else:
-            is_forbidden = found.cause is Cause.FORBIDDEN
-            reason = Reason.OWNER_FORBIDDEN if is_forbidden else Reason.OWNER_UNKNOWN
-            self._add_dead_end(DeadEnd(ref, reason, found.reason, below))
+            self._add_unreadable(ref, found, below)
         return None
 
     def _visit(self, below: Step, ref: ObjectRef, found: ObjectMeta, is_labelled: bool) -> None:
@@ -295,6 +315,10 @@ class _Walk:
             self._queue.append(Step(ref, found, below, is_labelled, below.depth + 1))
         elif any(step.metadata.uid == uid for step in below.path()):
             self._add_dead_end(DeadEnd(ref, Reason.OWNER_CYCLE, "", below))
+
+    def _add_unreadable(self, ref: ObjectRef, found: Unreadable, below: Step) -> None:
+        reason = Reason.OWNER_FORBIDDEN if found.cause is Cause.FORBIDDEN else Reason.OWNER_UNKNOWN
+        self._add_dead_end(DeadEnd(ref, reason, found.reason, below))
 
     def _add_dead_end(self, dead_end: DeadEnd) -> None:
         self._dead_ends.append(dead_end)

@@ -95,7 +95,10 @@ class PlacementContext(Protocol):
         """Return the names of all classes."""
 
     def classes_here(self) -> Iterable[str]:
-        """Return the names of the classes of releases and applications in the subject's namespace."""
+        """Return the names of the classes of releases and applications in the subject's namespace.
+
+        Where not all applications are known, return also the classes that they may choose.
+        """
 
     def namespace_labels(self) -> Mapping[str, str]: ...
 

@@ -16,8 +16,8 @@ with a count.
 
 The lineage of a pod's owner is cached: a controller creates many pods, and the path up from it is the same for all. An
 entry is valid while the informer caches hold the identical object for every step of the path: any change, even of a
-label, replaces the object, and no Application has recorded a HelmRelease that counted by its labels. Only paths that
-were found in the informer caches and led to an application are cached.
+label, replaces the object, and no Application has recorded a HelmRelease on the path that none had recorded. Only
+paths that were found in the informer caches and led to an application are cached.
 """
 
 from __future__ import annotations
@@ -286,6 +286,7 @@ class _Entry(NamedTuple):
     lineage: Owned
 
 
+_RELEASE: Final = f"{names.RELEASE_KIND}.{names.FLUX_GROUP}"
 _Key: TypeAlias = tuple[str, str, str, str, str]
 _cache: dict[_Key, _Entry] = {}
 
@@ -323,17 +324,19 @@ def _is_current(known: _Entry, view: View) -> bool:
     except KeyError:
         # The kind is no longer watched.
         return False
-    unrecorded = (each.release for each in known.lineage.claims if each.record is None)
-    return not any(any(recorded_applications(view, each.metadata.namespace, each.ref.name)) for each in unrecorded)
+    recorded = {each.release.ref.name for each in known.lineage.claims if each.record is not None}
+    unrecorded = (each for each in known.path if each.kind == _RELEASE and each.name not in recorded)
+    return not any(any(recorded_applications(view, each.namespace, each.name)) for each in unrecorded)
 
 
 def _recording_records(view: View, path: list[_Step]) -> Records:
     """Return a lookup of records in the informer caches that appends the Applications to the path."""
 
-    def records(namespace: str, release: str) -> Iterator[tuple[Application, Record]]:
+    def records(namespace: str, release: str) -> Iterator[tuple[Application, Record | None]]:
         for application, record in recorded_applications(view, namespace, release):
-            kind = watched.view_kind(application.kind)
-            path.append(_Step(kind, application.name, namespace, view.get(kind, application.name, namespace)))
+            if record is not None:
+                kind = watched.view_kind(application.kind)
+                path.append(_Step(kind, application.name, namespace, view.get(kind, application.name, namespace)))
             yield application, record
 
     return records
