@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.builders.affinity_env import DRY, WEBHOOKS, owner_of, pod_body, unique
+from tests.builders.affinity_env import DRY, WEBHOOKS, application_body, owner_of, pod_body, unique
 from tests.builders.rule_webhooks import VALIDATING
 
 from nodeyard.capabilities.affinity import names
@@ -146,6 +146,35 @@ def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(affinity, 
 
     assert is_refused(refused)
     assert is_refused(any_home.by_reference(RELEASE, forged))
+
+
+def test_a_release_that_is_forged_before_its_application_adds_no_way_out(affinity, home):
+    """The tenant has a default, and lets its applications and pods go anywhere."""
+    namespace = affinity.tenant(unique("early"), defaultAffinityClass=home.allowed)
+    name = unique("early")
+    labels = {
+        names.APPLICATION_GROUP: names.APPS_GROUP,
+        names.APPLICATION_KIND: "Vault",
+        names.APPLICATION_NAME: name,
+    }
+    metadata = {"name": f"vault-{name}", "namespace": namespace, "labels": labels}
+    body = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND, "metadata": metadata, "spec": SPEC}
+    affinity.create(body)
+    silent = application_body("Vault", namespace, name)
+    told = affinity.wait_until(lambda: affinity.post(silent, **DRY).warnings, "the creation warns of the release")
+    assert any(
+        f"takes over HelmRelease {metadata['name']}, which exists already and has no class" in each for each in told
+    )
+
+    created = affinity.application("Vault", namespace, name, affinityClass=home.allowed)
+
+    assert (created.status, created.warnings) == (201, [])
+    affinity.wait_until(
+        lambda: names.AFFINITY_CLASS in affinity.release("Vault", namespace, name)["metadata"]["labels"], "it is taken"
+    )
+    affinity.install(namespace, metadata["name"])
+    assert is_refused(affinity.pod(namespace, metadata["name"], query=DRY))
+    assert affinity.pod(namespace, metadata["name"], query=DRY, **HERE).status == 201
 
 
 def test_a_label_that_is_stripped_from_the_release_changes_nothing(affinity, any_home):

@@ -160,6 +160,13 @@ def test_a_release_that_is_adopted_counts_as_far_as_the_application_could_choose
     assert (bare.name, bare.previous) == ("dc1", ())
 
 
+def test_a_release_that_is_adopted_admits_no_pods_of_another_class():
+    """Its labels are a claim: who may write HelmReleases could have made it before the application."""
+    for shown in ("", "dc1"):
+        chosen = choose(unrecorded(spec("dc2"), policy=DEFAULT, release=released(shown, names.NONE)))
+        assert (chosen.name, chosen.previous) == ("dc2", ())
+
+
 @pytest.mark.parametrize("previous", ["", "dc3"])
 def test_the_record_wins_over_the_labels_of_the_release(previous):
     shown = released("dc1", names.DEFAULT)

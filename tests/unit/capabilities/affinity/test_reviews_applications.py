@@ -71,6 +71,16 @@ def test_outside_tenants_any_class_that_exists_will_do():
     assert refused(review(question(application({"affinityClass": "dc9"}, **elsewhere)), view()), "not found")
 
 
+def test_a_creation_that_takes_over_the_class_of_a_release_warns():
+    other = released({"affinityClass": "dc2"})
+    other["metadata"]["annotations"] = {}
+    response = review(question(application({})), view(other))
+    assert response.is_allowed
+    (warning,) = response.warnings
+    assert 'takes over AffinityClass "dc2" from the labels of HelmRelease postgres-main-db' in warning
+    assert review(question(application({"affinityClass": "dc1"})), view(other)).warnings == ()
+
+
 # an update is judged by what it changes
 
 

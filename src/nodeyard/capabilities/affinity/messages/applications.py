@@ -167,8 +167,15 @@ class ChosenByApplication(ObjectMessage, frozen=True):
 class KeptFromDefault(ObjectMessage, frozen=True):
     reason = Reason.KEPT_FROM_DEFAULT
     affinity_class: str
+    adopted: str = ""
+    """The HelmRelease whose label names the class; empty if the class is recorded."""
 
     def text(self) -> str:
+        if self.adopted:
+            return (
+                f"{self.object} takes over {class_text(self.affinity_class)} from the labels of {names.RELEASE_KIND} "
+                f"{self.adopted}, which exists already, until spec.affinityClass names another"
+            )
         return (
             f"{self.object} keeps {class_text(self.affinity_class)}, the default when it was first released, until "
             "spec.affinityClass names another"
@@ -190,9 +197,16 @@ class TenantDefault(ObjectMessage, frozen=True):
 class NoClass(ObjectMessage, frozen=True):
     reason = Reason.NO_CLASS
     why: Literal["kept", "declined", "no default"]
+    adopted: str = ""
+    """The HelmRelease that has no class; empty if that is recorded."""
 
     def text(self) -> str:
         match self.why:
+            case "kept" if self.adopted:
+                why = (
+                    f"takes over {names.RELEASE_KIND} {self.adopted}, which exists already and has no class, and keeps "
+                    "none until spec.affinityClass names one"
+                )
             case "kept":
                 why = "had no class when it was first released and keeps none until spec.affinityClass names one"
             case "declined":

@@ -8,8 +8,8 @@
 
 The record (`planning.class_record`) holds the current class. An application keeps it even if the tenant no longer
 allows it, so that a change by somebody else neither moves nor denies its pods. Only a new choice is refused. A release
-that is adopted, or was created by an earlier version, has no record yet: its labels count if the application could
-choose that class now.
+that is adopted, or was created by an earlier version, has no record yet: its labels count if the application names no
+class and could choose that one now. They are no reason to admit pods of two classes.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def choose(snapshot: ApplicationSnapshot) -> Choice:
         found = _choose_none(snapshot, current)
     else:
         found = _choose_named(snapshot, wanted, current)
-    if found.is_blocking or current is None:
+    if found.is_blocking or current is None or current.adopted:
         return found
     return replace(found, previous=_previous(snapshot, current, found.name))
 
@@ -86,7 +86,9 @@ class _CurrentClass:
 
     name: str
     source: str
-    previous: tuple[str, ...]
+    previous: tuple[str, ...] = ()
+    adopted: str = ""
+    """The release, if there is no record."""
 
 
 def _current_class(snapshot: ApplicationSnapshot) -> _CurrentClass | None:
@@ -100,7 +102,8 @@ def _current_class(snapshot: ApplicationSnapshot) -> _CurrentClass | None:
     is_allowed = name in policy.allowed if name and policy.allowed is not None else name or not policy.needs_class
     if not is_allowed:
         return None
-    return _CurrentClass(name, (release["metadata"].get("annotations") or {}).get(names.CLASS_SOURCE, ""), ())
+    source = (release["metadata"].get("annotations") or {}).get(names.CLASS_SOURCE, "")
+    return _CurrentClass(name, source, adopted=release["metadata"]["name"])
 
 
 def is_released(application: Object, release: Object) -> bool:
@@ -132,10 +135,11 @@ def _choose_named(snapshot: ApplicationSnapshot, wanted: str, current: _CurrentC
 
 
 def _keep_current(snapshot: ApplicationSnapshot, current: _CurrentClass) -> Choice:
-    ref, name = snapshot.ref, current.name
+    ref, name, adopted = snapshot.ref, current.name, current.adopted
     if not name:
-        return Choice(NoClass(object=ref, why="kept"))
-    return _check(snapshot, Choice(KeptFromDefault(object=ref, affinity_class=name), name, names.DEFAULT), is_new=False)
+        return Choice(NoClass(object=ref, why="kept", adopted=adopted))
+    message = KeptFromDefault(object=ref, affinity_class=name, adopted=adopted)
+    return _check(snapshot, Choice(message, name, names.DEFAULT), is_new=False)
 
 
 def _choose_default(snapshot: ApplicationSnapshot) -> Choice:

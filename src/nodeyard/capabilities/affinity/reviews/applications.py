@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.collect.applications import application_kinds, policy_of
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
-from nodeyard.capabilities.affinity.messages.applications import BadApplicationName, ReleaseConflict, ReservedKey
+from nodeyard.capabilities.affinity.messages.applications import (
+    BadApplicationName,
+    KeptFromDefault,
+    NoClass,
+    ReleaseConflict,
+    ReservedKey,
+)
 from nodeyard.capabilities.affinity.messages.objects import Deleting
 from nodeyard.capabilities.affinity.planning.application_plan import (
     conflict,
@@ -142,9 +148,11 @@ def _update_faults(snapshot: ApplicationSnapshot, old: Object) -> AdmissionRespo
 
 def _review_class(snapshot: ApplicationSnapshot, old: Object | None) -> AdmissionResponse:
     choice = choose(snapshot)
-    if not choice.is_refused:
-        return allowed()
     message = choice.message.text()
+    if not choice.is_refused:
+        # Whoever wrote the HelmRelease chose the class, if any.
+        is_adopted = isinstance(choice.message, KeptFromDefault | NoClass) and choice.message.adopted
+        return allowed(message) if old is None and is_adopted else allowed()
     is_fresh = old is None or wanted_class(old) != wanted_class(snapshot.application)
     return denied(message) if is_fresh and choice.is_blocking else allowed(warn_existing(message))
 
