@@ -150,6 +150,22 @@ def test_a_deleted_template_with_retain_disowns_its_nodes_unchanged(spares_env, 
     assert names.SPARE_TAINT not in taints(node)
 
 
+def test_the_brake_holds_a_deleted_template_that_would_disown_many(spares_env, operator, eventually):
+    running = operator("spares", limit=parse_limit("2,10%"))
+    spares_env.spares(3)
+    web = spares_env.template("web", 3)
+    before = spares_env.wait_for_owned(web, 3)
+
+    spares_env.delete(web)
+
+    held = eventually(lambda: running.held.get(names.KEY), "the plan is held")
+    spares_env.wait_for_event(web, "NeedsApproval")
+    assert spares_env.owned(web) == before
+    spares_env.annotate(web, approve=held.id)
+    eventually(lambda: spares_env.get_template(web) is None, "the template is gone")
+    assert spares_env.owned(web) == []
+
+
 @pytest.fixture
 def stuck(spares_env):
     """`stuck(node)`: a terminating pod on this node whose end no kubelet confirms."""

@@ -116,6 +116,18 @@ def test_many_at_once_wait_for_approval_together_with_what_would_replace_them() 
     assert write.status["conditions"][0]["status"] == "True"
 
 
+def test_a_deleted_template_waits_for_approval_before_it_detaches_many() -> None:
+    first, _ = converge(snapshot([spare(f"a{number}") for number in range(4)], [template("web", 4)]))
+    going = template("web", 4, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
+    planned = plan(SparesSnapshot([*first.nodes, born("unclaimed", "web")], [going]), NOW)
+    now, held = brake(planned.plan, Limit(nodes=3, percent=10), 4)
+    assert held is not None
+    assert [(action.object.name, action.reason) for action in now.actions] == [("unclaimed", "Detached")]
+    assert [action.reason for action in held.actions] == ["Detached"] * 4 + ["FinalizerRemoved"]
+    assert brake(planned.plan, Limit(nodes=4, percent=10), 4).held is None
+    assert brake(planned.plan, Limit(nodes=3, percent=10), 4, [held.id]).held is None
+
+
 def test_a_few_are_not_held() -> None:
     first, _ = converge(snapshot([spare("a")], [template("web", 1)]))
     planned = plan(SparesSnapshot(first.nodes, [template("web", selector=COMPUTE)]), NOW)

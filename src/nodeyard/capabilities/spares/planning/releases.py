@@ -9,7 +9,7 @@ not counted again. If a template sets `evictAfterSeconds` later, its notes are u
 
 A node that the selector no longer matches leaves without a release: it moves out of management and keeps its record. If
 the selector matches again, the template takes the node back unchanged. Moving many nodes out at once counts for the
-brake, and the claims that would replace them wait for it.
+brake, and the claims that would replace them wait for it. So does detaching them from a template that is deleted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nodeyard.capabilities.spares.messages import (
     WaitingForCordon,
     WaitingForPods,
 )
-from nodeyard.capabilities.spares.planning.builder import Impact, PlanBuilder, Wait
+from nodeyard.capabilities.spares.planning.builder import HARMLESS, Impact, PlanBuilder, Wait
 from nodeyard.capabilities.spares.planning.node_metadata import cancel_release, restore, set_spare_label, undo
 from nodeyard.capabilities.spares.planning.node_patch import (
     FOREIGN,
@@ -245,8 +245,15 @@ def _is_disowned_by(node: Node, uid: str) -> bool:
 
 
 def detach(builder: PlanBuilder, template: Resolved, nodes: Iterable[Node]) -> list[str]:
-    """Remove a deleted template's label and record from its nodes; return the action ids. Other settings stay."""
-    return [builder.edit(_edit_detached(node), Detached(template=template.name)) for node in nodes]
+    """Remove a deleted template's label and record from its nodes; return the action ids. Other settings stay.
+
+    A record is lost for good, so many at once count for the brake.
+    """
+    message, lost = Detached(template=template.name), Impact(Disruption.RELEASES, template.approval_group("disown"))
+    return [
+        builder.edit(_edit_detached(node), message, lost if is_recorded(node, template.name) else HARMLESS)
+        for node in nodes
+    ]
 
 
 def _edit_detached(node: Node) -> Edit:
