@@ -22,17 +22,15 @@ from nodeyard.capabilities.affinity.collect.applications import (
     collect_application,
     collect_definition,
     find_application,
-    node_named,
     rivals,
 )
-from nodeyard.capabilities.affinity.collect.classes import collect_class, users
+from nodeyard.capabilities.affinity.collect.classes import collect_class, is_violator, users
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.pods import collect_pod, unwatched_owner_kinds
 from nodeyard.capabilities.affinity.collect.tenants import collect_tenants
 from nodeyard.capabilities.affinity.definition import AFFINITY_CLASS, APPLICATION_DEFINITION, TENANT
 from nodeyard.capabilities.affinity.messages.objects import root_of
 from nodeyard.capabilities.affinity.plan import plan
-from nodeyard.capabilities.affinity.planning.classes import is_inside
 from nodeyard.capabilities.affinity.planning.containment import compiled, is_in_class
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report import report
@@ -65,6 +63,8 @@ from nodeyard.runtime.capability import (
 
 _TENANTS = (names.TENANTS_KEY,)
 _ENFORCEMENT_LABELS = (names.ENFORCEMENT, names.SYSTEM_NAMESPACE)
+_CALM_SECONDS: Final = 1.0
+"""Rate limit of what pods change: the count of a class, and the contents of a tenant that is being deleted."""
 _DECIDING_FIELDS = ("uid", "generation", "labels", "annotations", "finalizers", "deletionTimestamp", "ownerReferences")
 
 
@@ -194,9 +194,10 @@ def node_keys(view: View, old: PartialObject | None, new: PartialObject | None) 
 
 def pod_keys(view: View, old: PlacedPod | None, new: PlacedPod | None) -> Iterator[Key]:
     """Map a pod to the class that it leaves or joins, and to a tenant whose deletion waits for it."""
-    before, after = (_outside(view, each) for each in (old, new))
-    if before != after:
-        yield from (names.class_key(each) for each in (before, after) if each)
+    if old is None or new is None or _placement_of(old) != _placement_of(new):
+        before, after = (_outside(view, each) for each in (old, new))
+        if before != after:
+            yield from (names.class_key(each) for each in (before, after) if each)
     yield from _contents_keys(view, *([] if each is None else watched.bare_pod_in(each) for each in (old, new)))
 
 
@@ -211,9 +212,14 @@ def _outside(view: View, pod: PlacedPod | None) -> str:
         return ""
     for name in watched.pod_class(pod):
         affinity_class: AffinityClass | None = view.get(names.CLASS_KIND, name)
-        if affinity_class is not None and not is_inside(affinity_class, pod, partial(node_named, view)):
+        if affinity_class is not None and is_violator(view, affinity_class, pod):
             return name
     return ""
+
+
+def _placement_of(pod: PlacedPod) -> Any:
+    """Return the fields of a pod that decide whether it is outside its class."""
+    return (*watched.pod_class(pod), pod.spec, pod.metadata.owner_references)
 
 
 def all_keys(view: View) -> Iterator[Key]:
@@ -445,6 +451,7 @@ AFFINITY: Final = Capability(
             indexes={names.BY_SHAPE: watched.pod_shape, names.BY_NAMESPACE: watched.bare_pod_in},
             aggregates=(watched.POD_SHAPES,),
             needed=_needs_pods,
+            min_interval=_CALM_SECONDS,
         ),
         *(_watch_unmanaged(each) for each in watched.OWNERS),
         _watch_unmanaged(watched.CLAIMS, optional=True),

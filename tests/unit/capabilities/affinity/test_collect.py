@@ -13,7 +13,7 @@ from tests.builders.applications import api_service
 from nodeyard.admission.configurations import VALIDATING
 from nodeyard.capabilities.affinity import controller, names, watched
 from nodeyard.capabilities.affinity.controller import AFFINITY
-from nodeyard.capabilities.affinity.planning import classes
+from nodeyard.capabilities.affinity.planning import classes, containment
 from nodeyard.capabilities.affinity.planning.containment import contains_pod
 from nodeyard.kube.names import ZONE
 
@@ -135,15 +135,16 @@ def test_a_class_comes_with_its_nodes_users_and_violators():
 
 @pytest.fixture
 def checks(monkeypatch):
-    """Every time that a pod is held against a class."""
+    """Every time that a pod is held against a class. Classes are compiled anew: they remember what they checked."""
     made = []
+    monkeypatch.setattr(containment, "_cache", {})
     monkeypatch.setattr(classes, "contains_pod", lambda *given: made.append(given) or contains_pod(*given))
     return made
 
 
-def placed(number, zone):
+def placed(number, zone, **more):
     metadata = {"name": f"p{number}", "namespace": "tenant-acme", "labels": {names.AFFINITY_CLASS: "dc1"}}
-    spec = {"nodeSelector": {ZONE: zone}} if zone else {}
+    spec = {"nodeSelector": {ZONE: zone, **more}} if zone else {}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
@@ -156,12 +157,33 @@ def test_a_class_checks_one_pod_per_shape(checks, pods):
     snapshot = collect(view, "class/dc1", NOW)
 
     assert snapshot.violators == [f"tenant-acme/p{pods}"]
-    # One of each of the two shapes, and by name the one that is outside.
-    assert len(checks) == 3
-    # A change of a running pod outside its class maps to no key; both its old and its new state are checked.
+    assert len(checks) == 2
+    # A change of a running pod outside its class maps to no key.
     assert list(controller.pod_keys(view, pod, moved)) == []
-    assert len(checks) == 5
     assert list(controller.pod_keys(view, moved, None)) == ["class/dc1"]
+    assert len(checks) == 2
+
+
+def test_pods_that_are_all_different_are_checked_once_and_not_with_every_event(checks):
+    """As pods of a StatefulSet that is spread by the names of nodes."""
+    view = AffinityView(*CLASSES, *(placed(number, "dc2", host=f"n{number}") for number in range(300)))
+    pods = view.kept("Pod")
+
+    assert collect(view, "class/dc1", NOW).violator_count == 300
+    pods["tenant-acme", "p300"] = new = msgspec.convert(placed(300, "dc2", host="n300"), watched.PlacedPod)
+    assert list(controller.pod_keys(view, None, new)) == ["class/dc1"]
+    snapshot = collect(view, "class/dc1", NOW)
+
+    assert len(checks) == 301
+    assert snapshot.violator_count == 301
+    assert len(snapshot.violators) == classes.NAMED_PODS
+
+
+def test_a_class_that_is_made_anew_checks_its_pods_anew():
+    view = AffinityView(*CLASSES, placed(1, "dc2"))
+    assert collect(view, "class/dc1", NOW).violator_count == 1
+    other = class_body("dc1", nodeSelector={ZONE: "dc2"})
+    assert collect(AffinityView(other, placed(1, "dc2")), "class/dc1", NOW).violator_count == 0
 
 
 def test_above_the_limit_only_the_number_of_violators_is_reported(checks):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-
-import msgspec
 
 from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.collect.applications import application_kinds, applications_with_class, node_named
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
-from nodeyard.capabilities.affinity.planning.classes import NAMED_PODS, is_inside, required_nodes, violators
-from nodeyard.capabilities.affinity.planning.containment import compiled, count_by_zone, node_of_daemon
+from nodeyard.capabilities.affinity.planning.classes import (
+    NAMED_PODS,
+    is_inside,
+    is_of_daemon,
+    is_shape_inside,
+    violators,
+)
+from nodeyard.capabilities.affinity.planning.containment import compiled, count_by_zone
 from nodeyard.capabilities.affinity.planning.lineage import application_of
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, ClassUser
@@ -37,28 +41,36 @@ def collect_class(view: View, name: str) -> ClassSnapshot | None:
 
 
 def find_violators(view: View, affinity_class: AffinityClass) -> tuple[Sequence[str], int]:
-    """Return the violators by name, and the number of further ones.
+    """Return the first violators by name, and the number of further ones.
 
-    Only one pod of each shape is checked. If the nodeSelector of a DaemonSet's template is not inside the class, each
-    of its pods is checked by its node.
+    Only one pod of each shape is checked, and only once. If the nodeSelector of a DaemonSet's template is not inside
+    the class, each of its pods is checked by its node.
     """
     kind, name = watched.PLACED_PODS.kind, affinity_class.name
     if not view.is_synced(kind):
         return (), 0
+    shapes: Mapping[str, watched.Shape] = view.aggregate(names.SHAPES, name)
+    outside = [shape for shape, (_, pod) in shapes.items() if not is_shape_inside(affinity_class, shape, pod)]
     named: list[str] = []
     unnamed = 0
-    for shape, (number, pod) in view.aggregate(names.SHAPES, name).items():
-        is_daemon = bool(node_of_daemon(pod.metadata, required_nodes(pod)))
-        # The terms of a DaemonSet's pod name its own node: check the shape by its nodeSelector alone.
-        alike = msgspec.structs.replace(pod, spec=watched.PlacedSpec(node_selector=pod.spec.node_selector))
-        if is_inside(affinity_class, alike if is_daemon else pod):
-            continue
-        if number > NAMED_PODS and not is_daemon:
+    for shape in sorted(outside):
+        number, pod = shapes[shape]
+        if len(named) + number > NAMED_PODS and not is_of_daemon(pod):
             unnamed += number
             continue
         pods = view.indexed(kind, names.BY_SHAPE, f"{name} {shape}")
-        named += violators(affinity_class, pods, partial(node_named, view))
+        if is_of_daemon(pod):
+            named += violators(affinity_class, pods, partial(node_named, view))
+        else:
+            named += (f"{each.metadata.namespace}/{each.metadata.name}" for each in pods)
     return sorted(named), unnamed
+
+
+def is_violator(view: View, affinity_class: AffinityClass, pod: watched.PlacedPod) -> bool:
+    """Return whether a pod of the class could run outside it."""
+    if is_shape_inside(affinity_class, watched.shape_of(pod), pod):
+        return False
+    return not (is_of_daemon(pod) and is_inside(affinity_class, pod, partial(node_named, view)))
 
 
 # users

@@ -28,7 +28,9 @@ from nodeyard.plan.builder import PlanBuilder
 NAMED_USERS: Final = 100
 """Number of users that status lists."""
 NAMED_PODS: Final = 100
-"""Up to this many pods of one shape outside the class are listed by name; more are only counted."""
+"""Up to this many pods outside the class are listed by name; more are only counted."""
+MAX_SHAPES: Final = 20_000
+"""Number of shapes of pods whose result a class remembers."""
 _REQUIRED: Final = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -161,6 +163,25 @@ def is_inside(affinity_class: AffinityClass, pod: PlacedPod, node_of: NodeOf = l
     name = node_of_daemon(pod.metadata, required)
     node = node_of(name) if name else None
     return isinstance(contains_pod(compiled(affinity_class), pod.spec.node_selector, required, node), Inside)
+
+
+def is_shape_inside(affinity_class: AffinityClass, shape: str, pod: PlacedPod) -> bool:
+    """Return whether pods of this shape are inside. A class checks each shape once, not with every event of its pods.
+
+    The terms of a DaemonSet's pod name its own node: its shape is checked by the nodeSelector alone.
+    """
+    made = compiled(affinity_class)
+    found = made.shapes.get(shape)
+    if found is None:
+        if len(made.shapes) >= MAX_SHAPES:
+            made.shapes.clear()
+        required = None if is_of_daemon(pod) else required_nodes(pod)
+        found = made.shapes[shape] = isinstance(contains_pod(made, pod.spec.node_selector, required, None), Inside)
+    return found
+
+
+def is_of_daemon(pod: PlacedPod) -> bool:
+    return bool(node_of_daemon(pod.metadata, required_nodes(pod)))
 
 
 def required_nodes(pod: PlacedPod) -> NodeSelector | None:

@@ -66,6 +66,8 @@ class CompiledClass:
     """One bit per box; zero if no node can be in the class."""
     keys: tuple[ClassKey, ...]
     matches: NodeMatcher = field(repr=False, compare=False)
+    shapes: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+    """Results of earlier checks by the shape of the pod."""
 
 
 def compile_class(node_selector: Mapping[str, str], terms: NodeSelector | None) -> CompiledClass:
