@@ -162,8 +162,7 @@ class Recorder:
             series = _Series(event, now, now, name_of(event, now, self._instance))
             self._series[key] = series
         self._series.move_to_end(key)
-        if len(self._series) > SERIES_MAX:
-            self._series.popitem(last=False)
+        self._forget(now)
         self._enqueue(series)
 
     async def run(self) -> None:
@@ -179,6 +178,11 @@ class Recorder:
     async def drain(self) -> None:
         while not self._queue.empty():
             await self._write_or_drop(self._queue.get_nowait())
+
+    def _forget(self, now: datetime) -> None:
+        """Drop the series that have ended, the oldest first, and those above the limit."""
+        while len(self._series) > SERIES_MAX or now - next(iter(self._series.values())).last > WINDOW:
+            self._series.popitem(last=False)
 
     def _enqueue(self, series: _Series) -> None:
         if series.is_queued:

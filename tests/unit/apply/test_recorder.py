@@ -1,6 +1,7 @@
 """The event recorder: equal events form a series, lasting states are recorded once, and callers never wait."""
 
 import asyncio
+import weakref
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from random import Random
@@ -181,6 +182,17 @@ async def test_the_series_remembered_are_bounded(world, monkeypatch):
         recorder.record(Told(message=message))
     await recorder.drain()
     assert sorted(each["note"] for each in await events(world)) == ["a", "b", "c"]
+
+
+async def test_an_event_is_forgotten_ten_minutes_after_it_last_happened(world):
+    recorder, first = recorder_of(world), Told(message="a")
+    kept = weakref.ref(first)
+    recorder.record(first)
+    await recorder.drain()
+    del first
+    await world.clock.advance(601)
+    recorder.record(Told(message="b"))
+    assert kept() is None
 
 
 async def test_a_long_message_is_cut_to_the_limit_of_the_server(world):
