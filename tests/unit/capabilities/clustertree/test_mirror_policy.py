@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.builders.memory import kept_bytes
 
 from nodeyard.capabilities.clustertree.planning import mirror_policy
 from nodeyard.capabilities.clustertree.snapshot import NodeAddress
@@ -125,3 +126,10 @@ def test_an_address_of_an_unknown_type_does_not_cross():
 
 def test_the_page_shows_the_table():
     assert mirror_policy.table() in PAGE.read_text()
+
+
+def test_keys_that_are_too_long_for_any_server_are_not_remembered():
+    """Else a leaf that renames its labels would fill the memory, whatever of it is cached."""
+    keys = (f"{number:0100000d}" for number in range(100))
+
+    assert kept_bytes(lambda: [mirror_policy.may_cross_label(key) for key in keys]) < 1_000_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.builders.memory import kept_bytes
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.messages import NodesMessage
@@ -191,3 +192,10 @@ def test_a_node_that_is_put_out_of_management_or_released_keeps_no_digest_withou
     going = template("web", 1, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
     let_go, _ = converge(SparesSnapshot(claimed.nodes, [going]))
     assert names.RECORD_DIGEST not in find(let_go, "a").metadata.labels
+
+
+def test_long_records_are_not_remembered() -> None:
+    """Whoever may annotate a node could fill the memory with texts of 256 KiB."""
+    forged = (spare("a", annotations={names.RECORD: f"{number:0100000d}"}) for number in range(100))
+
+    assert kept_bytes(lambda: [record_of(node) for node in forged]) < 1_000_000

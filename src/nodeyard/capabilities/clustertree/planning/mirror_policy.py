@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from nodeyard.capabilities.clustertree.snapshot import NodeAddress
 from nodeyard.kube.names import OWNERS_PREFIXES, REGION, ROLE_PREFIX, ZONE, subdomain_faults
 from nodeyard.kube.objects import Taint
+from nodeyard.kube.short_cache import cache_short
 from nodeyard.kube.taints import NO_EXECUTE, NO_SCHEDULE
 
 
@@ -121,7 +121,7 @@ def may_cross_address(address: NodeAddress) -> bool:
     return address.type in _NAME_TYPES and _is_host_name(address.address)
 
 
-@lru_cache(maxsize=4096)
+@cache_short(4096)
 def _rule(key: str) -> Rule:
     return next(rule for rule in POLICY if any(_matches(pattern, key) for pattern in rule.keys))
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from datetime import datetime
-from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning.templates import Wanted
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.objects import Node, Taint
+from nodeyard.kube.short_cache import cache_short
 from nodeyard.kube.taints import evicts
 from nodeyard.plan.model import FieldChange, ObjectRef
 
@@ -102,13 +102,13 @@ def record_of(node: Node) -> Record | None:
     return _decode_record(text)
 
 
-@lru_cache(maxsize=4096)
+@cache_short(4096)
 def digest_of(text: str) -> str:
     """Return the value of the digest label for a record."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
 
 
-@lru_cache(maxsize=4096)
+@cache_short(4096)
 def _decode_record(text: str) -> Record | None:
     """Decode with a cache: nodes with the same claim have the same record."""
     try:

@@ -1,0 +1,19 @@
+"""Memory that work leaves behind, measured by tracemalloc."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+
+
+def kept_bytes(work: Callable[[], object]) -> int:
+    """Return the bytes that are still allocated after the work, whose result is dropped."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
