@@ -3,6 +3,7 @@
 with HostileLeaf() as leaf:
     leaf.pods = [...]          objects of its lists and watches, even invalid ones
     leaf.flood = True          its watch of nodes sends new nodes without end
+    leaf.kinds = 100_000       its discovery lists as many kinds
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class HostileLeaf:
         self.nodes: list[dict[str, Any]] = []
         self.pods: list[dict[str, Any]] = []
         self.flood = False
+        self.kinds = 0
         self.failing: set[str] = set()
         """Paths that return 500."""
         self.uid = "hostile"
@@ -69,6 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answers(self) -> dict[str, Any]:
         resources = [{"name": "nodes", "kind": "Node"}, {"name": "pods", "kind": "Pod", "namespaced": True}]
+        resources += [{"name": f"x{each}", "kind": "X", "namespaced": True} for each in range(self.leaf.kinds)]
         verbs = {"verbs": ["get", "list", "watch"]}
         return {
             "/readyz": "ok",

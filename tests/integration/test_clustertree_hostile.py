@@ -61,3 +61,14 @@ def test_a_hostile_leaf_offers_no_more_than_it_has_is_not_quoted_and_not_kept_wi
     tree.wait_for_message(west, "Reachable", "the server answered 500")
     shown = [tree.get_cluster(east), tree.get_cluster(west), tree.events(east), tree.events(west), capfd.readouterr()]
     assert SECRET not in str(shown)
+
+
+def test_a_leaf_whose_discovery_has_no_end_is_disconnected(tree, operator, hostile):
+    hostile.kinds = 50_000
+    operator(with_fast_lease_loop())
+    east = tree.cluster("east", kubeconfig=hostile.kubeconfig)
+
+    message = tree.wait_for_condition(east, "Ready", "False", "LeafTooLarge")
+
+    assert "discovery has 4 MiB and more" in message
+    assert tree.mirrors(east) == []

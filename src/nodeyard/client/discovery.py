@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodeyard.client.decoder import decode_as
-from nodeyard.client.errors import ClientError, NotFound, error_from_answer
+from nodeyard.client.errors import ClientError, NotFound, TransportError, error_from_answer
 from nodeyard.client.resources import Resource, untyped
-from nodeyard.client.transport import Request, Transport
+from nodeyard.client.transport import Request, RequestSender
 from nodeyard.kube.json import Object
+
+MOST_VERSIONS = 2000
+"""Group versions above which plain discovery, with a request for each, is refused."""
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
@@ -93,7 +96,7 @@ def _fits(resource: Resource[Any], rest: str) -> bool:
     return version == resource.version and group in ("", resource.group)
 
 
-async def discover(transport: Transport) -> Catalog:
+async def discover(transport: RequestSender) -> Catalog:
     """Read all resources of the server."""
     core, groups = await asyncio.gather(_get(transport, "/api"), _get(transport, "/apis"))
     if core.get("kind") == "APIGroupDiscoveryList" and groups.get("kind") == "APIGroupDiscoveryList":
@@ -101,13 +104,13 @@ async def discover(transport: Transport) -> Catalog:
     return Catalog(await _read_each_version(transport, core, groups))
 
 
-async def discover_version(transport: Transport, group: str, version: str) -> Catalog:
+async def discover_version(transport: RequestSender, group: str, version: str) -> Catalog:
     """Read the resources of one group version in a single request; empty if the server does not serve it."""
     path = f"/apis/{group}/{version}" if group else f"/api/{version}"
     return Catalog(await _read_version(transport, group, version, path))
 
 
-async def _get(transport: Transport, path: str) -> Object:
+async def _get(transport: RequestSender, path: str) -> Object:
     response = await transport.send(Request("GET", path, headers={"Accept": _AGGREGATED}))
     if response.status != 200:
         raise error_from_answer(response.status, response.headers, response.body)
@@ -137,18 +140,20 @@ def _read_aggregated(document: Object) -> Iterable[Known]:
                 )
 
 
-async def _read_each_version(transport: Transport, core: Object, groups: Object) -> Sequence[Known]:
+async def _read_each_version(transport: RequestSender, core: Object, groups: Object) -> Sequence[Known]:
     paths = [("", version, f"/api/{version}") for version in core.get("versions") or ()]
     for group in groups.get("groups") or ():
         preferred = (group.get("preferredVersion") or {}).get("version")
         versions = [entry["version"] for entry in group["versions"]]
         versions.sort(key=lambda version: version != preferred)
         paths += [(group["name"], version, f"/apis/{group['name']}/{version}") for version in versions]
+    if len(paths) > MOST_VERSIONS:
+        raise TransportError(f"discovery lists more than {MOST_VERSIONS} group versions", may_have_run=True)
     answers = await asyncio.gather(*(_read_version(transport, *path) for path in paths))
     return [known for answer in answers for known in answer]
 
 
-async def _read_version(transport: Transport, group: str, version: str, path: str) -> Sequence[Known]:
+async def _read_version(transport: RequestSender, group: str, version: str, path: str) -> Sequence[Known]:
     try:
         document = await _get(transport, path)
     except NotFound:

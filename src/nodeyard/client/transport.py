@@ -62,10 +62,12 @@ class Stream:
     chunks: AsyncIterator[bytes]
 
 
-class Transport(Protocol):
+class RequestSender(Protocol):
     async def send(self, request: Request) -> Response:
         """Send a request and return the whole response with any status. Raises TransportError without a response."""
 
+
+class Transport(RequestSender, Protocol):
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         """Send a GET and return the response as a stream; the connection is closed on exit.
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from nodeyard.client.discovery import Catalog, Known, UnknownResource, discover
-from nodeyard.client.errors import Forbidden
+from nodeyard.client.discovery import MOST_VERSIONS, Catalog, Known, UnknownResource, discover
+from nodeyard.client.errors import Forbidden, TransportError
 from nodeyard.client.resources import untyped
 from nodeyard.client.transport import Response
 
@@ -123,6 +123,12 @@ async def test_plain_discovery_is_read_where_the_server_has_no_other():
     catalog = await discover(Canned(answers))
     assert catalog.find("nodes").subresources == {"status"}
     assert catalog.find("clusters").resource.api_version == "cluster.x-k8s.io/v1beta2"
+
+
+async def test_a_server_without_end_of_groups_is_not_asked_for_each():
+    groups = [{"name": f"g{number}", "versions": [{"version": "v1"}]} for number in range(MOST_VERSIONS + 1)]
+    with pytest.raises(TransportError, match="lists more than 2000 group versions"):
+        await discover(Canned({"/api": {"versions": []}, "/apis": {"groups": groups}}))
 
 
 async def test_a_refusal_is_raised_as_such():

@@ -3,6 +3,7 @@
     error response   only its code and reason are passed on, never its text, which conditions and logs would show
     objects          weighed on arrival; the total kept over all kinds is limited (`MemoryUse`)
     a line, a page   limited in size before it is decoded (`transport`, `connect`)
+    discovery        limited in size over all its requests
 
 There is a limit per cluster over all its lists and watches, and one over all clusters together (`MemoryBudget`), half
 of the memory of the process. A cluster that exceeds its own limit is disconnected and its caches are dropped. If the
@@ -22,7 +23,7 @@ import msgspec
 
 from nodeyard.client.api import Client, Event
 from nodeyard.client.decoder import Bookmark, Malformed, Page, WatchEvent
-from nodeyard.client.discovery import Catalog
+from nodeyard.client.discovery import Catalog, discover
 from nodeyard.client.errors import (
     ApiError,
     Cause,
@@ -32,7 +33,7 @@ from nodeyard.client.errors import (
     error_from_status,
 )
 from nodeyard.client.resources import Resource
-from nodeyard.client.transport import Response
+from nodeyard.client.transport import Request, RequestSender, Response
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 from nodeyard.runtime.capability import Aggregate, Watch
@@ -57,6 +58,11 @@ SMALL_BYTES: Final = 64 * 1024
 VALUE_BYTES: Final = 28
 """Memory overhead of a string, counted per quote character of its JSON."""
 MALFORMED_BYTES: Final = 2048
+DISCOVERY_BYTES: Final = 4 << 20
+"""Size limit of all responses of one discovery: about 8,000 kinds."""
+DISCOVERY_IN_FLIGHT: Final = 4
+CATALOG_WEIGHT: Final = 16
+"""Memory of a catalog, per byte of discovery; never much too low, even for tiny kinds."""
 TOO_LARGE: Final = "sends more objects than are kept of"
 """Part of the error of a cluster that was disconnected for its size."""
 
@@ -206,6 +212,8 @@ class MemoryUse:
 
     def reject(self, why: str) -> None:
         """Disconnect the cluster; nothing more of it is read until its caches are dropped."""
+        if self._rejection:
+            return
         self._budget.reject(self)
         self._rejection = why
         self._on_excess(why)
@@ -247,6 +255,8 @@ class RemoteClient(Client):
     def __init__(self, *args: Any, memory_use: MemoryUse | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._memory = memory_use
+        self.catalog_bytes = 0
+        """Memory of the last catalog."""
 
     async def pages(
         self, resource: Resource[T], namespace: str = "", *, size: int = PAGE_OBJECTS, **selectors: str
@@ -295,10 +305,19 @@ class RemoteClient(Client):
                 memory_use.end(owner)
 
     async def catalog(self) -> Catalog:
+        discovery = _BoundedDiscovery(self.transport)
         try:
-            return await super().catalog()
+            found = await discover(discovery)
         except ApiError as error:
             raise redact(error) from None
+        except _DiscoveryTooLarge:
+            if self._memory is not None:
+                self._memory.reject(f"it {TOO_LARGE} one cluster: discovery has {DISCOVERY_BYTES >> 20} MiB and more")
+            raise
+        self.catalog_bytes = discovery.size * CATALOG_WEIGHT
+        if self._memory is not None:
+            self._memory.check()
+        return found
 
     async def server_version(self) -> Object:
         try:
@@ -314,6 +333,34 @@ class RemoteClient(Client):
         if verb == "list":
             _check_page(response.body)
         return response
+
+
+class _DiscoveryTooLarge(TransportError):
+    """The responses of a discovery exceed DISCOVERY_BYTES."""
+
+    def __init__(self) -> None:
+        super().__init__(f"discovery has more than {DISCOVERY_BYTES >> 20} MiB", may_have_run=True)
+
+
+class _BoundedDiscovery:
+    """The transport of one discovery. It limits the size of all responses together, and the requests in flight."""
+
+    def __init__(self, transport: RequestSender) -> None:
+        self._transport = transport
+        self._slots = asyncio.Semaphore(DISCOVERY_IN_FLIGHT)
+        self.size = 0
+
+    async def send(self, request: Request) -> Response:
+        async with self._slots:
+            self._check()
+            response = await self._transport.send(request)
+            self.size += len(response.body)
+            self._check()
+        return response
+
+    def _check(self) -> None:
+        if self.size > DISCOVERY_BYTES:
+            raise _DiscoveryTooLarge
 
 
 def redact(error: ApiError) -> ApiError:

@@ -95,7 +95,8 @@ class Cluster:
         remote = self._remote = capability.remote or NO_CLUSTERS
         self._informers.mapper.register(each.resource for each in remote.watches if not each.metadata_only)
         self.view = _register(self._informers, remote, ref.name, callbacks, self._enqueue_keys)
-        memory.kept = cached_bytes(self.view, remote.watches)
+        caches = cached_bytes(self.view, remote.watches)
+        memory.kept = lambda: caches() + client.catalog_bytes
         self.target = self._new_target()
         self._connection = Connection(
             ref,
@@ -151,6 +152,7 @@ class Cluster:
         self.view.is_connected = False
         self.view.version = ""
         await self._informers.forget()
+        self._client.catalog_bytes = 0
         self._memory.forget()
         # Last, while detached: until here, plans were made from the caches of the old cluster.
         self.target = self._new_target()

@@ -52,6 +52,8 @@ FAILURES: Final = 2
 T = TypeVar("T")
 
 _IS_VERSION: Final = re.compile(r"v\d[0-9A-Za-z.+~_-]{0,62}").fullmatch
+# Events and conditions show the uid: it must not be a text of the server's choice.
+_IS_UID: Final = re.compile(r"[0-9A-Za-z-]{1,64}").fullmatch
 _log = get_logger("clusters")
 
 
@@ -176,7 +178,8 @@ class Connection:
             self._client = RemoteClient(self._connect(await self._resolve_kubeconfig()), timeout=PROBE_TIMEOUT_SECONDS)
         try:
             namespace = await self._within_time(self._client.get(NAMESPACES, SYSTEM_NAMESPACE))
-            return str(namespace["metadata"]["uid"])
+            uid = str(namespace["metadata"]["uid"])
+            return uid if _IS_UID(uid) else ""
         except (Forbidden, NotFound):
             return ""
         except TooManyRequests:

@@ -134,6 +134,35 @@ async def test_the_memory_of_caches_is_checked_after_each_change(client, wire, m
         await watched(client)
 
 
+async def test_a_discovery_is_limited_over_all_its_requests(client, wire, said):
+    groups = [{"name": f"g{number}", "versions": [{"version": "v1"}]} for number in range(50)]
+    part = {"resources": [{"name": "x" * (1 << 20), "kind": "X", "namespaced": True}]}
+    documents = [{"versions": []}, {"groups": groups}, *[part] * len(groups)]
+    wire.answers = [(200, json.dumps(each).encode()) for each in documents]
+
+    with pytest.raises(TransportError, match="discovery has more than 4 MiB"):
+        await client.catalog()
+    await settle()
+
+    assert said == ["it sends more objects than are kept of one cluster: discovery has 4 MiB and more"]
+    assert len(wire.asked) < 10
+
+
+async def test_what_discovery_found_counts_for_the_memory(client, wire, memory_use, said):
+    memory_use.kept = lambda: client.catalog_bytes
+    small, large = ([{"name": f"x{each}", "kind": "X", "namespaced": True} for each in range(n)] for n in (9, 9999))
+    for resources in (small, large):
+        wire.answers += [
+            (200, json.dumps(each).encode()) for each in ({"versions": ["v1"]}, {}, {"resources": resources})
+        ]
+
+    assert len((await client.catalog()).known) == 9
+    with pytest.raises(TransportError, match="sends more objects than are kept of one cluster, 1 MiB"):
+        await client.catalog()
+
+    assert len(said) == 1
+
+
 async def test_a_list_that_is_over_does_not_count_for_the_next(client, wire, said):
     page = {"metadata": {}, "items": [node(number) for number in range(20)]}
     wire.answers = [(200, json.dumps(page).encode())] * 5

@@ -125,6 +125,13 @@ async def connected(stage):
     assert stage.read() == ["forget", "made u1"]
 
 
+@pytest.mark.parametrize("uid", ["u" * 65, "s3cret: of the server", "u1\n", ""])
+async def test_a_uid_that_no_server_makes_identifies_nothing(stage, uid):
+    stage.answer = namespace(uid)
+    await stage.run()
+    assert stage.read() == ["forget", "made "]
+
+
 async def probed(stage, clock, times=1):
     """Until so many probes have been sent, and not a moment longer."""
     wanted = stage.probes + times
