@@ -72,3 +72,14 @@ def test_a_leaf_whose_discovery_has_no_end_is_disconnected(tree, operator, hosti
 
     assert "discovery has 4 MiB and more" in message
     assert tree.mirrors(east) == []
+
+
+def test_a_leaf_that_invents_resources_offers_nothing_and_says_why(tree, operator, hostile):
+    hostile.pods = [pod(f"p{number}", {f"example.com/r{number}": "1"}) for number in range(1100)]
+    operator(with_fast_lease_loop())
+    east = tree.cluster("east", kubeconfig=hostile.kubeconfig)
+
+    message = tree.wait_for_condition(east, "ResourcesSynced", "False", "UnreadableAmounts")
+
+    assert "n1 (its pods have more than 1000 different or invalid requests)" in message
+    tree.wait_for_allocatable(f"kosmos-{east}", cpu="0")

@@ -97,6 +97,8 @@ class Usage:
     from_root_pods: int = 0
     unreadable: frozenset[str] = frozenset()
     """Pods, as `namespace/name`, with an invalid request; each counts as one pod without requests."""
+    fault: str = ""
+    """Set if the pods cannot be counted; the node is not counted then."""
 
 
 NOTHING = Usage()

@@ -185,6 +185,11 @@ def by_secret(cluster: Cluster) -> Iterable[str]:
 
 # pods of a leaf, and their requests
 
+MOST_NAMES: Final = 1000
+"""Names that the sums of one leaf node may have: each event copies them, and an untrusted leaf could invent many."""
+TOO_MANY_NAMES: Final = Usage(fault=f"its pods have more than {MOST_NAMES} different or invalid requests")
+"""The sums of such a node, until all its pods are gone."""
+
 
 def usage_node(pod: LeafPod) -> tuple[str, ...]:
     """Return the node that the pod occupies, from binding until it has finished or is deleted."""
@@ -201,6 +206,14 @@ def remove_usage(usage: Usage, pod: LeafPod) -> Usage:
 
 
 def _update(usage: Usage, pod: LeafPod, sign: int) -> Usage:
+    if usage.fault:
+        return usage
+    updated = _sum(usage, pod, sign)
+    names = len(updated.scheduled) + len(updated.from_root) + len(updated.unreadable)
+    return updated if names <= MOST_NAMES else TOO_MANY_NAMES
+
+
+def _sum(usage: Usage, pod: LeafPod, sign: int) -> Usage:
     unreadable = usage.unreadable
     try:
         requests = pod_requests.of_pod(pod)

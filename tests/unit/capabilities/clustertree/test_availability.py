@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.builders.memory import kept_bytes
 
 from nodeyard.capabilities.clustertree.planning.availability import allocatable, fault, reason
 from nodeyard.capabilities.clustertree.reasons import Reason
@@ -53,3 +54,9 @@ def test_readable_values_are_returned_as_numbers() -> None:
     node = leaf_node(allocatable={"cpu": "2", "pods": "110"})
     assert fault(node) == ""
     assert allocatable(node) == {"cpu": 2 * NANO, "pods": 110 * NANO}
+
+
+def test_amounts_under_names_that_are_too_long_for_any_server_are_not_remembered() -> None:
+    nodes = (leaf_node(allocatable={f"{number:0100000d}": "1"}) for number in range(100))
+
+    assert kept_bytes(lambda: [fault(node) for node in nodes]) < 1_000_000

@@ -10,7 +10,7 @@ import pytest
 from nodeyard.capabilities.clustertree.planning.resources import Free, changes, differs, free, text_of
 from nodeyard.capabilities.clustertree.snapshot import NOTHING, TreeNode, Usage
 from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
-from nodeyard.capabilities.clustertree.watched import LeafPod, add_usage, usage_node
+from nodeyard.capabilities.clustertree.watched import MOST_NAMES, LeafPod, add_usage, usage_node
 from nodeyard.kube.quantity import MILLI, NANO, canonical
 
 from ....builders.leaf_resources import leaf_node, leaf_pod
@@ -125,6 +125,13 @@ def test_a_node_that_cannot_be_read_is_left_out_and_named() -> None:
     assert found.capacity == SMALL
     assert list(found.unreadable) == ["b"]
     assert found.unreadable["b"].startswith("status.allocatable.memory: '16 GB': ")
+
+
+def test_a_node_whose_pods_cannot_be_counted_is_left_out_and_named() -> None:
+    many = [leaf_pod(f"p{number}", "b", {f"example.com/r{number}": "1"}) for number in range(MOST_NAMES + 1)]
+    found = of([leaf_node("a", SMALL), leaf_node("b", SMALL)], many)
+    assert found.capacity == SMALL
+    assert found.unreadable == {"b": "its pods have more than 1000 different or invalid requests"}
 
 
 def test_a_pod_that_cannot_be_read_takes_its_place_and_is_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree.snapshot import NOTHING, Usage
-from nodeyard.capabilities.clustertree.watched import LeafPod, add_usage, remove_usage, usage_node
+from nodeyard.capabilities.clustertree.watched import MOST_NAMES, LeafPod, add_usage, remove_usage, usage_node
 from nodeyard.kube.pod_requests import of_pod
 from nodeyard.kube.quantity import MILLI, NANO
 
@@ -96,6 +97,24 @@ def test_a_pod_with_invalid_requests_counts_as_one_pod_is_named_and_affects_no_o
     before = add_usage(NOTHING, leaf_pod("good", requests=ONE))
     after = add_usage(before, leaf_pod("bad", requests={"cpu": "1", "memory": "lots"}))
     assert after == replace(before, scheduled_pods=2, running_pods=2, unreadable=frozenset({"ns/bad"}))
+
+
+INVENTED = {
+    "resources": lambda number: leaf_pod(f"p{number}", requests={f"example.com/r{number}": "1"}),
+    "resources of the root": lambda number: leaf_pod(
+        f"p{number}", requests={f"example.com/r{number}": "1"}, from_root=True
+    ),
+    "invalid requests": lambda number: leaf_pod(f"p{number}", requests={"cpu": "1x"}),
+}
+
+
+@pytest.mark.parametrize("invent", INVENTED.values(), ids=INVENTED)
+def test_sums_do_not_grow_with_names_that_a_leaf_invents(invent: Callable[[int], LeafPod]) -> None:
+    full = reduce(add_usage, map(invent, range(MOST_NAMES)), NOTHING)
+    assert not full.fault
+    over = add_usage(full, invent(MOST_NAMES))
+    assert over == Usage(fault="its pods have more than 1000 different or invalid requests")
+    assert add_usage(over, invent(0)) is remove_usage(over, invent(0)) is over
 
 
 def test_arguments_are_not_changed() -> None:

@@ -53,7 +53,7 @@ from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.planning.resources import free
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
-from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
+from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot, Usage
 from nodeyard.capabilities.clustertree.types import ConditionType
 from nodeyard.kube.conditions import TRUE, find
 from nodeyard.kube.objects import Condition
@@ -269,14 +269,15 @@ def candidates_of_node(tree: Tree, placement: Placement) -> Iterator[Candidate]:
 
 def _counted(tree: Tree, node: TreeNode, placement: Placement) -> Candidate:
     options = tree.snapshot.cluster.tree.resources
-    message = _not_counted(node, placement.name, availability.reason(node, options))
+    usage = tree.snapshot.leaf.usage(node.name)
+    message = _not_counted(node, placement.name, usage, availability.reason(node, options, usage))
     if message is None:
         free_now = dict(free((node,), tree.snapshot.leaf.usage, options).allocatable)
         message = Counted(node=placement.name, has=dict(node.status.allocatable), free=free_now)
     return Candidate.of(node.name, message, is_taken=isinstance(message, Counted))
 
 
-def _not_counted(node: TreeNode, mirror: str, reason: Reason) -> TreeMessage | None:
+def _not_counted(node: TreeNode, mirror: str, usage: Usage, reason: Reason) -> TreeMessage | None:
     """Return why a leaf node adds nothing; None if it counts."""
     has = dict(node.status.allocatable)
     match reason:
@@ -291,5 +292,5 @@ def _not_counted(node: TreeNode, mirror: str, reason: Reason) -> TreeMessage | N
             taints = tuple(f"{each.key}:{each.effect}" for each in node.spec.taints)
             return Tainted(node=mirror, has=has, taints=taints)
         case Reason.UNREADABLE:
-            return Unreadable(node=mirror, has=has, error=availability.fault(node))
+            return Unreadable(node=mirror, has=has, error=availability.fault(node, usage))
     return None

@@ -45,7 +45,7 @@ class Free:
     largest: Mapping[str, str] = field(default_factory=dict)
     """Empty unless enabled."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Leaf nodes that are not counted because of an invalid quantity, with the error; by name."""
+    """Leaf nodes that are not counted because of invalid or too many quantities, with the error; by name."""
     unreadable_pods: tuple[str, ...] = ()
     """Pods on counted nodes, as `namespace/name`, with an invalid request; each counts as one pod without requests."""
 
@@ -77,10 +77,14 @@ def _total(nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: Res
     for node in nodes:
         total.keys |= node.status.allocatable.keys()
         reason = availability.reason(node, options)
-        if reason is Reason.COUNTED:
-            total.count(availability.allocatable(node), used(node.name), options)
-        elif reason is Reason.UNREADABLE:
+        if reason is Reason.UNREADABLE:
             total.unreadable[node.name] = availability.fault(node)
+        elif reason is Reason.COUNTED:
+            usage = used(node.name)
+            if usage.fault:
+                total.unreadable[node.name] = usage.fault
+            else:
+                total.count(availability.allocatable(node), usage, options)
     return total
 
 

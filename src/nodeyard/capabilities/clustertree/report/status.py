@@ -277,7 +277,7 @@ def _failed(snapshot: TreeSnapshot, failure: ActionResult) -> ConditionOutcome:
 
 def _unreadable(snapshot: TreeSnapshot) -> ConditionOutcome | None:
     leaf = snapshot.leaf
-    nodes = {name: fault for name, node in leaf.nodes.items() if (fault := availability.fault(node))}
+    nodes = {name: fault for name, node in leaf.nodes.items() if (fault := availability.fault(node, leaf.usage(name)))}
     pods = tuple(sorted(pod for usage in leaf.used.values() for pod in usage.unreadable))
     if not nodes and not pods:
         return None
