@@ -51,7 +51,7 @@ def main(kubeconfig: Path, certificates: Path, webhook_port: int, health_port: i
             Address(HOST, webhook_port), folder=certificates, client_authority=certificates / "callers.crt"
         ),
     )
-    signals.run(operate(operation, signals.until_stopped))
+    signals.run(operate(operation, signals.wait_for_signal))
 
 
 if __name__ == "__main__":

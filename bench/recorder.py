@@ -67,9 +67,9 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 def main(record: Path, arguments: list[str]) -> None:
     from nodeyard.app import operator
     from nodeyard.cli.app import app
+    from nodeyard.client.http_transport import HttpTransport
 
-    transport = operator.HttpTransport
-    operator.HttpTransport = lambda config: RecordingTransport(transport(config), record)
+    setattr(operator, "HttpTransport", lambda config: RecordingTransport(HttpTransport(config), record))  # noqa: B010
     app(arguments)
 
 

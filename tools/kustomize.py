@@ -38,7 +38,14 @@ def files() -> Iterator[tuple[str, str]]:
 
 def rendered(chart: str) -> list[Object]:
     """Return the objects of a chart with its default values, without what concerns helm alone."""
-    command = [clients.find("helm"), "template", "nodeyard", ROOT / "charts" / chart, "--namespace", NAMESPACE]
+    command = [
+        str(clients.find("helm")),
+        "template",
+        "nodeyard",
+        str(ROOT / "charts" / chart),
+        "--namespace",
+        NAMESPACE,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     objects = [each for each in yaml.load_all(done.stdout, yaml.CSafeLoader) if each]
     for each in objects:

@@ -11,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
+from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from nodeyard.admission.metrics import AdmissionMetrics
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.cli.app import app
+from nodeyard.client.api import Client
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.clock import VirtualClock
 from nodeyard.process.metrics import Metrics
@@ -46,7 +48,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def cli() -> str:
     """Render the help of every command."""
-    commands = ["", *get_command(app).commands]
+    command = get_command(app)
+    assert isinstance(command, TyperGroup)
+    commands = ["", *command.commands]
     parts = [f"## nodeyard {name}".rstrip() + f"\n\n```text\n{help_of(name)}```\n" for name in commands]
     head = "What `--help` prints. [The command line](../cli.md) explains how the commands work together.\n"
     return f"# Commands and options\n\n{head}\n" + "\n".join(parts)
@@ -166,7 +170,7 @@ async def exported() -> list[Any]:
     registry = Metrics()
     registry.expose_process()
     request_observer(registry)
-    Manager(None, (), Settings(identity="x"), metrics=registry, clock=VirtualClock())
+    Manager(cast(Client, None), (), Settings(identity="x"), metrics=registry, clock=VirtualClock())
     AdmissionMetrics(registry)
     for capability in CAPABILITIES:
         if capability.metrics is not None:

@@ -37,7 +37,13 @@ def write(folder: Path) -> None:
     # uv leaves one for git.
     (folder / ".gitignore").unlink(missing_ok=True)
     for name in CHARTS:
-        command = [clients.find("helm"), "package", ROOT / "charts" / name, "--destination", folder / "charts"]
+        command = [
+            str(clients.find("helm")),
+            "package",
+            str(ROOT / "charts" / name),
+            "--destination",
+            str(folder / "charts"),
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     for name in kustomize.CHARTS:
         shutil.copy(kustomize.FOLDER / name, folder / f"nodeyard-{VERSION}-{name}")
