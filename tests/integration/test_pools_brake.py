@@ -47,7 +47,7 @@ def held(own_pools_env, name):
     """Wait until a plan is held; return the id in its condition and event."""
     own_pools_env.wait_for_condition(name, "Ready", "False", NEEDS_APPROVAL)
     message = own_pools_env.condition(name, "Ready")["message"]
-    (id,) = re.findall(r"`nodeyard approve (\w+)` to proceed", message)
+    (id,) = re.findall(r"`nodeyard approve ([\w-]+)` to proceed", message)
     own_pools_env.wait_until(lambda: own_pools_env.count_events(name, NEEDS_APPROVAL), "an event tells of it")
     return id
 
@@ -107,6 +107,33 @@ def test_a_control_plane_keeps_its_members_until_scaling_it_down_is_approved_wha
     own_pools_env.wait_until(
         lambda: APPROVE not in own_pools_env.get(name)["metadata"]["annotations"], "the approval ends with the scaling"
     )
+
+
+def test_an_approval_covers_no_other_change_of_the_same_generation(braked):
+    """While the scale-down of one pool waits, somebody scales the other pool by hand."""
+    name = braked.cluster(braked.name("held"), workerPools={"a": pool(2), "b": pool(1)})
+    for each, number in (("a", 2), ("b", 1)):
+        braked.wait_for_nodes(name, each, number)
+    braked.wait_until_ready(name)
+    braked.change_pools(name, a=pool(1))
+    read = held(braked, name)
+    path = braked.path(name, "machinedeployments", f"{name}-pool-b")
+    braked.patch(path, {"spec": {"replicas": 3}}, "kubectl")
+    both = braked.wait_until(
+        lambda: (found := held(braked, name)) != read and found, "scaling back needs an approval of its own"
+    )
+
+    approve(braked, read)
+
+    braked.wait_for_nodes(name, "a", 1)
+    other = braked.wait_until(lambda: (found := held(braked, name)) != both and found, "the other change is still held")
+    assert braked.replicas(name, "b") == 3
+    assert sorted([read, other]) == both.split("-")
+
+    approve(braked, other)
+
+    braked.wait_for_nodes(name, "b", 1)
+    braked.wait_until_ready(name)
 
 
 def test_an_upgrade_is_counted_over_all_its_steps_and_goes_with_one_approval(own_pools_env, operator):

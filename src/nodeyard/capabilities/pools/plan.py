@@ -49,13 +49,14 @@ from nodeyard.capabilities.pools.planning.machine_state import (
 )
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.removals import remove_pool
-from nodeyard.capabilities.pools.planning.server_side_apply import ref_to, upgrade_group
+from nodeyard.capabilities.pools.planning.server_side_apply import changes_prefix, ref_to, upgrade_group
 from nodeyard.capabilities.pools.planning.versions import PoolState, Versions, sequence
 from nodeyard.capabilities.pools.reasons import WAITS
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeCluster, Pivot, resolved_pools
 from nodeyard.capabilities.pools.validation.clusters import cluster_fault
 from nodeyard.kube import meta
+from nodeyard.plan.brake import disrupted_nodes
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.message import Message
 from nodeyard.plan.model import ObjectRef, Planned, Verb, Write
@@ -67,6 +68,7 @@ def plan(snapshot: PoolsSnapshot, now: datetime, explain: Sequence[ObjectRef] = 
     wanted = resolve(snapshot)
     versions = sequence(snapshot, _pool_states(snapshot, wanted))
     _plan(builder, snapshot, wanted, versions)
+    builder.count_changes(cluster_ref(snapshot), changes_prefix(snapshot.cluster))
     if versions.stop is not None:
         builder.open_groups.add(upgrade_group(snapshot.cluster).name)
     decisions = [decide(ref, snapshot, wanted, builder) for ref in explain]
@@ -86,6 +88,15 @@ class PoolsPlanBuilder(PlanBuilder):
 
     def block(self, ref: ObjectRef, message: Message) -> None:
         super().block(ref, self._labelled(message))
+
+    def count_changes(self, root: ObjectRef, prefix: str) -> None:
+        """Count the nodes of all changes of one generation in each of them: together they may exceed the limit."""
+        changes = [number for number, each in enumerate(self.actions) if each.approval_group.startswith(prefix)]
+        if len(changes) < 2:
+            return
+        nodes = len(disrupted_nodes(self.actions[number] for number in changes))
+        for number in changes:
+            self.actions[number] = msgspec.structs.replace(self.actions[number], group_nodes=nodes, group_root=root)
 
     def _labelled(self, message: Message) -> Message:
         if isinstance(message, PoolMessage) and (name := self._names.get(message.pool)):

@@ -21,6 +21,7 @@ from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Action, Plan
 
 CLUSTERS = [f"c{number:02}" for number in range(4)]
+CHANGED = "change uid-c00 1 c00-pool-a: the machine template (nodeClass, provider settings)"
 
 
 def a_class(image: str = "one", generation: int = 1, **docker: Any) -> LatticeNodeClass:
@@ -95,7 +96,7 @@ def test_another_class_in_the_pool_is_an_edit_of_its_cluster_alone():
     wanted = cluster("c00", workerPools={"a": pool(10, nodeClass="big"), "b": pool(5)})
     world = replace(world, cluster=wanted, classes={"big": node_class("big", docker={"image": "big"})})
     (roll,) = rolls("c00", world, a_world("c01"))
-    assert (roll.approval_group, roll.group_nodes, roll.group_root) == ("change uid-c00 1", 0, None)
+    assert (roll.approval_group, roll.group_nodes, roll.group_root) == (CHANGED, 0, None)
 
 
 def test_an_edit_of_the_cluster_that_changes_its_machines_is_its_own():
@@ -103,7 +104,7 @@ def test_an_edit_of_the_cluster_that_changes_its_machines_is_its_own():
     world = running(cluster("c00", workerPools=pools), node_class("medium"))
     world = replace(world, cluster=cluster("c00", config={"docker": {"image": "base"}}, workerPools=pools))
     (roll,) = [each for each in rolls("c00", world) if each.object.name == "c00-pool-a"]
-    assert (roll.approval_group, roll.group_nodes) == ("change uid-c00 1", 0)
+    assert (roll.approval_group, roll.group_nodes) == (CHANGED, 0)
 
 
 def test_ineffective_settings_replace_nothing_and_are_not_recorded():

@@ -484,7 +484,40 @@ def test_removals_are_approved_for_one_generation_of_the_cluster():
         for each in (4, 6)
     ]
     groups = [action(world, "PoolScaled").approval_group for world in smaller]
-    assert groups == ["change uid-c 4", "change uid-c 6"]
+    assert groups == ["change uid-c 4 c-pool-a: 3 to 1", "change uid-c 6 c-pool-a: 3 to 1"]
     assert action(with_control_plane(3, 1), "ControlPlaneScaled").approval_group == (
-        "change uid-c 7 control plane 3 to 1"
+        "change uid-c 7 control plane: 3 to 1"
     )
+
+
+def scaled(world, **numbers):
+    """Return the world after somebody scaled the MachineDeployments of these pools by hand."""
+    for id, number in numbers.items():
+        world = with_deployment(world, with_replicas(world.management.deployments[f"c-pool-{id}"], number))
+    return world
+
+
+def test_an_approval_covers_no_other_change_of_the_same_generation():
+    """Somebody scales pool b by hand, after the scale-down of pool a was read and approved."""
+    before = running(cluster("c", workerPools={"a": pool(3), "b": pool(2)}))
+    asked = replace(before, cluster=cluster("c", workerPools={"a": pool(1), "b": pool(2)}))
+    nothing = Limit(nodes=0, percent=0)
+    approved = brake(plan(asked, NOW).plan, nothing, 10).held.id
+
+    held = brake(plan(scaled(asked, b=6), NOW).plan, nothing, 10, [approved]).held
+    assert [each.object.name for each in held.actions] == ["c-pool-b"]
+    held = brake(plan(scaled(asked, a=9), NOW).plan, nothing, 10, [approved]).held
+    assert [each.object.name for each in held.actions] == ["c-pool-a"]
+    assert brake(plan(asked, NOW).plan, nothing, 10, [approved]).held is None
+
+
+def test_changes_of_one_generation_are_counted_together():
+    """No pool alone exceeds the limit."""
+    before = running(cluster("c", workerPools={"a": pool(3), "b": pool(3)}))
+    asked = replace(before, cluster=cluster("c", workerPools={"a": pool(1), "b": pool(1)}))
+    braked = brake(plan(asked, NOW).plan, Limit(nodes=3, percent=0), 10)
+    assert [each.object.name for each in braked.held.actions] == ["c-pool-a", "c-pool-b"]
+    assert any("held: 4 of 10 managed nodes" in each.facts.text() for each in braked.now.blocked)
+    first, _ = braked.held.id.split("-")
+    (left,) = brake(plan(asked, NOW).plan, Limit(nodes=3, percent=0), 10, [first]).held.actions
+    assert left.approval_group.endswith(": 3 to 1")

@@ -15,7 +15,7 @@ from nodeyard.capabilities.pools.messages.changes import (
 from nodeyard.capabilities.pools.planning import generation, templates
 from nodeyard.capabilities.pools.planning.machine_state import control_plane_infrastructure, is_initialized, replicas
 from nodeyard.capabilities.pools.planning.rollout import replacement, replacement_group
-from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, apply, changes
+from nodeyard.capabilities.pools.planning.server_side_apply import apply, change_group, changes
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.kube import meta
 from nodeyard.plan import finalizers
@@ -112,10 +112,10 @@ def _control_plane(
     changed = changes(live, body)
     number, wanted = (0 if live is None else replicas(live)), replicas(body)
     disruption, disrupts, why = replacement(() if live is None else changed, nodes)
-    group = replacement_group(snapshot, why)
+    group = replacement_group(snapshot, "control plane", why)
     if wanted < number and not why:
         disruption, disrupts = Disruption.DELETES, nodes[: number - wanted]
-        group = ApprovalGroup(f"{group.name} control plane {number} to {wanted}")
+        group = change_group(lc, f"control plane: {number} to {wanted}")
     change = ControlPlaneScaled if live is not None and wanted != number else ControlPlaneApplied
     replaced = len(disrupts) if why else 0
     apply(

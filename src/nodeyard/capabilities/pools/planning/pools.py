@@ -229,7 +229,7 @@ def _group(snapshot: PoolsSnapshot, pool: Pool, why: Sequence[str]) -> ApprovalG
     """
     edit, node_class = snapshot.class_edits.get(pool.id), pool.node_class
     if rollout.MACHINE not in why or edit is None or node_class is None:
-        return rollout.replacement_group(snapshot, why)
+        return rollout.replacement_group(snapshot, pool.lookup.name, why)
     metadata = node_class.metadata
     ref = ObjectRef(api_version=names.API_VERSION, kind=names.CLASS_KIND, name=metadata.name, uid=metadata.uid)
     return ApprovalGroup(class_group_name(metadata), edit.nodes, edit.managed, ref)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.messages.changes import PoolScaled, ReplicasTakenOver
 from nodeyard.capabilities.pools.planning.machine_state import replicas
-from nodeyard.capabilities.pools.planning.server_side_apply import generation_group, ref_to
+from nodeyard.capabilities.pools.planning.server_side_apply import change_group, ref_to
 from nodeyard.capabilities.pools.types import LatticeCluster, WorkerPool
 from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
@@ -98,5 +98,5 @@ def _apply(
         disrupts=tuple(nodes[:lost]),
         after=after,
         part=PART,
-        approval_group=generation_group(lc).name if lost else "",
+        approval_group=change_group(lc, f"{ref.name}: {current} to {number}").name if lost else "",
     )

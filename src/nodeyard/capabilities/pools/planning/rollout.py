@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of, machine_version
-from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, generation_group, upgrade_group
+from nodeyard.capabilities.pools.planning.server_side_apply import ApprovalGroup, change_group, upgrade_group
 from nodeyard.capabilities.pools.planning.versions import parse_version
 from nodeyard.capabilities.pools.snapshot import MachineSet, Management, PoolsSnapshot
 from nodeyard.kube.json import Object
@@ -41,15 +41,15 @@ def replacement(
     return (Disruption.REPLACES, tuple(nodes), why) if why else (Disruption.NONE, (), ())
 
 
-def replacement_group(snapshot: PoolsSnapshot, why: Sequence[str]) -> ApprovalGroup:
-    """Return the approval group of a change that replaces machines, for these reasons.
+def replacement_group(snapshot: PoolsSnapshot, name: str, why: Sequence[str]) -> ApprovalGroup:
+    """Return the approval group of a change that replaces the machines of this object, for these reasons.
 
     A new version counts every machine that does not run it: it reaches the control plane and the pools one after the
     other, and no step alone may exceed the limit.
     """
     lc, wanted = snapshot.cluster, parse_version(snapshot.cluster.version)
     if VERSION not in why:
-        return generation_group(lc)
+        return change_group(lc, f"{name}: {', '.join(why)}")
     versions = Counter(each.spec.version for each in snapshot.management.machines if each.spec.cluster_name == lc.name)
     nodes = sum(number for version, number in versions.items() if parse_version(version) != wanted)
     root = ObjectRef(api_version=names.API_VERSION, kind=names.CLUSTER_KIND, name=lc.name, uid=lc.metadata.uid)

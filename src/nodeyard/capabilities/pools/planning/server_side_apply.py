@@ -35,9 +35,18 @@ class ApprovalGroup(NamedTuple):
 NO_GROUP = ApprovalGroup()
 
 
-def generation_group(lc: LatticeCluster) -> ApprovalGroup:
-    """Return the approval group of one generation: the same edit made again later needs a new approval."""
-    return ApprovalGroup(f"change {lc.metadata.uid} {lc.metadata.generation}")
+def change_group(lc: LatticeCluster, what: str) -> ApprovalGroup:
+    """Return the approval group of one change of one object.
+
+    The same change in a later generation needs a new approval, and so does every other change in this generation: a
+    pool that somebody scales by hand is scaled back without an edit of the LatticeCluster.
+    """
+    return ApprovalGroup(f"{changes_prefix(lc)}{what}")
+
+
+def changes_prefix(lc: LatticeCluster) -> str:
+    """Return how the names of all change groups of this generation begin."""
+    return f"change {lc.metadata.uid} {lc.metadata.generation} "
 
 
 def upgrade_group(lc: LatticeCluster) -> ApprovalGroup:
