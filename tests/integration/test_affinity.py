@@ -298,10 +298,24 @@ def test_remaining_objects_of_a_tenant_are_not_deleted_without_approval(platform
 
     assert f"it deletes Namespace {home} with 1 StatefulSet and everything else in it" in condition["message"]
     assert platform.get("Namespace", home)["metadata"].get("deletionTimestamp") is None
-    approval = condition["message"].rpartition(" ")[2].strip("`")
-    approve = {"metadata": {"annotations": {"nodeyard.dev/approve": approval}}}
-    assert platform.patch("Tenant", tenant, approve, ROOT).status == 200
+
+    def approve(message):
+        approval = message.rpartition(" ")[2].strip("`")
+        body = {"metadata": {"annotations": {"nodeyard.dev/approve": approval}}}
+        assert platform.patch("Tenant", tenant, body, ROOT).status == 200
+
+    for number in (1, 2):
+        platform.create(pod_body(home, f"later-{number}", []))
+        platform.wait_until(lambda number=number: f" {number} Pod" in held_text(platform, tenant), "it is counted")
+        # An approval is for what it names; the next pod shows that it has been seen.
+        approve(condition["message"])
+    assert platform.get("Namespace", home)["metadata"].get("deletionTimestamp") is None
+    approve(held_text(platform, tenant))
     platform.wait_until(lambda: platform.get("Tenant", tenant, ROOT) is None, "the tenant is gone")
+
+
+def held_text(platform, tenant):
+    return platform.wait_for_condition("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)["message"]
 
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "Pod"])

@@ -86,6 +86,17 @@ def test_remaining_objects_of_a_namespace_are_reported_and_wait_for_approval():
     assert brake(found, Limit(), 0, {held.held.id}).held is None
 
 
+@pytest.mark.parametrize(
+    "later", [{"StatefulSet": 2}, {"StatefulSet": 1, "Pod": 1}, {}], ids=["more", "others", "none"]
+)
+def test_an_approval_is_for_the_contents_that_it_was_given_for(later):
+    held = brake(planned(going(left={"tenant-acme": {"StatefulSet": 1}})).plan, Limit(), 0).held
+
+    now = brake(planned(going(left={"tenant-acme": later})).plan, Limit(), 0, {held.id}).held
+
+    assert (now is None) == (not later)
+
+
 def test_a_namespace_that_has_changed_meanwhile_is_not_deleted():
     space = namespace("tenant-acme", of="uid-acme")
     found = planned(snapshot(deleted(tenant("acme")), namespaces=[space]))

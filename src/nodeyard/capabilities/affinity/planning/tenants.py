@@ -16,6 +16,8 @@ the parent's, so the garbage collector deletes it with the parent's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from nodeyard.capabilities.affinity import names
@@ -236,7 +238,7 @@ class _Tree:
                 # Optimistic locking: a Namespace that somebody took over meanwhile is not deleted.
                 Write(resource_version=live.metadata.resource_version),
                 disruption=Disruption.DELETES,
-                approval_group=f"namespace/{live.metadata.uid}",
+                approval_group=_deletion_group(live, left),
                 # The contents cannot be restored, and the user who deleted the Tenant may not know of them.
                 always_asks=bool(left),
             )
@@ -244,6 +246,13 @@ class _Tree:
     def _remove_finalizer(self, tenant: Tenant) -> None:
         message = FinalizerRemoved(object=tenant.ref, finalizer=names.TENANT_FINALIZER)
         finalizers.remove(self._builder, tenant.ref, tenant.metadata, names.TENANT_FINALIZER, message)
+
+
+def _deletion_group(namespace: Namespace, left: Mapping[str, int]) -> str:
+    """Return the approval group of a deletion. It names the contents: what is created after they were read needs
+    another approval."""
+    counts = ",".join(f"{kind}={number}" for kind, number in sorted(left.items()))
+    return f"namespace/{namespace.metadata.uid}/{counts}"
 
 
 # the Namespace
