@@ -261,12 +261,12 @@ class AffinityEnv:
         left = list(reversed(self._created))
 
         def is_empty() -> bool:
-            # All of them each time: what was refused at first, since others used it, is asked for again.
+            # Delete all of them in each attempt: an object that others used was refused before.
             left[:] = [where for where in left if not self._is_gone(where)]
             return not left
 
         try:
-            # Less than a test may take, so that what stayed is told.
+            # Shorter than the timeout of a test, so that the error names the remaining objects.
             until(is_empty, "everything is gone", 90)
         except TimeoutError:
             raise TimeoutError(f"not gone within 90 s: {', '.join(left)}") from None
@@ -297,7 +297,7 @@ def tenant_body(name: str, parent: str = ROOT, **spec: Any) -> Object:
 
 def definition_body(kind: str, name: str = "", **release: Any) -> Object:
     singular = kind.lower()
-    # As the examples have it: who remembers another plural of a kind takes its objects for gone and what they own away.
+    # The plural of the examples: a garbage collector that knows another one takes the owners for deleted.
     plural = f"{singular}es" if singular.endswith("s") else f"{singular}s"
     given = {"kind": kind, "plural": plural, "singular": singular, "openAPISchema": json.dumps(SCHEMA)}
     return {

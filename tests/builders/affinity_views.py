@@ -1,4 +1,4 @@
-"""A cache in which everything that affinity watches stands, found by the indexes that its own watches declare."""
+"""Fake view of all kinds that affinity watches, with the indexes that its watches declare."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nodeyard.watch.view import Memos
 
 
 def registration(bundle: bytes = b"ca") -> Object:
-    """By which the API server asks all that affinity declares."""
+    """Build the configuration that registers all validating webhooks of affinity."""
     return configuration(VALIDATING, AFFINITY, ByUrl("https://127.0.0.1:9443"), bundle)
 
 
 class AffinityView:
-    """A view of the bodies given. Kinds of applications are watched as definitions among them declare."""
+    """View of the given bodies. It watches the application kinds that definitions among them declare."""
 
     def __init__(
         self,

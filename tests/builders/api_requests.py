@@ -16,7 +16,7 @@ _NAME = "metadata.name="
 class Right(NamedTuple):
     group: str
     resource: str
-    """With its subresource: `pods/eviction`."""
+    """Includes the subresource: `pods/eviction`."""
     verb: str
 
     def __str__(self) -> str:
@@ -24,15 +24,15 @@ class Right(NamedTuple):
         return f"{self.verb} {resource}{'.' if self.group else ''}{self.group}{slash}{part}"
 
 
-class Asked(NamedTuple):
+class ResourceRequest(NamedTuple):
     right: Right
     namespace: str
     name: str
     """Name of the one object; also of a list or a watch that selects it by its name."""
 
 
-def asked(method: str, path: str, query: Mapping[str, str]) -> Asked | None:
-    """None for what is no resource: discovery, versions, health."""
+def parse_request(method: str, path: str, query: Mapping[str, str]) -> ResourceRequest | None:
+    """Parse a request; None if it is not for a resource, such as discovery, versions and health."""
     parts = path.strip("/").split("/")
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
     if parts[0] not in ("api", "apis") or not rest:
@@ -45,39 +45,39 @@ def asked(method: str, path: str, query: Mapping[str, str]) -> Asked | None:
     if verb == "get" and not name:
         verb = "watch" if query.get("watch") else "list"
         name = query.get("fieldSelector", "").removeprefix(_NAME)
-    return Asked(Right(group, f"{resource}/{part}" if part else resource, verb), namespace, name)
+    return ResourceRequest(Right(group, f"{resource}/{part}" if part else resource, verb), namespace, name)
 
 
 class Listener(Protocol):
-    def hear(self, asked: Asked, body: bytes) -> None:
-        """Before a request is sent."""
+    def record(self, request: ResourceRequest, body: bytes) -> None:
+        """Receive a request before it is sent."""
 
-    def loses(self, asked: Asked, status: int) -> bool:
-        """Return whether nobody can learn the answer that came with this status."""
+    def drops_answer(self, request: ResourceRequest, status: int) -> bool:
+        """Return whether a response with this status is lost."""
 
 
-class ListeningTransport:
-    """Passes everything on, and tells of it; but lists are not streamed, as by older servers, and answers get lost."""
+class RecordingTransport:
+    """Forwards each request and reports it. Lists are not streamed, as by older servers, and responses may be lost."""
 
     def __init__(self, inner: Transport, listener: Listener) -> None:
         self._inner = inner
         self._listener = listener
 
     async def send(self, request: Request) -> Response:
-        found = asked(request.method, request.path, request.query)
+        found = parse_request(request.method, request.path, request.query)
         if found is None:
             return await self._inner.send(request)
-        self._listener.hear(found, request.body)
+        self._listener.record(found, request.body)
         response = await self._inner.send(request)
-        if self._listener.loses(found, response.status):
+        if self._listener.drops_answer(found, response.status):
             raise TransportError("the answer was lost", may_have_run=True)
         return response
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         if "sendInitialEvents" in request.query:
             raise _not_streamed()
-        if (found := asked("GET", request.path, request.query)) is not None:
-            self._listener.hear(found, b"")
+        if (found := parse_request("GET", request.path, request.query)) is not None:
+            self._listener.record(found, b"")
         return self._inner.stream(request)
 
     async def close(self) -> None:

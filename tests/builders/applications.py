@@ -1,4 +1,4 @@
-"""Applications, what declares them, and the releases they become, as a server would show them."""
+"""Builders of applications, their definitions and their HelmReleases, as a server returns them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def snapshot(spec: Object | None = None, **given: Any) -> ApplicationSnapshot:
 
 
 def with_record(app: Object, release: Object) -> Object:
-    """The application as it is after the pass that made this release; as it came where it has a record already."""
+    """Return the application after the pass that created this release; unchanged if it has a record."""
     metadata, shown = app["metadata"], release["metadata"]
     labels, known = shown.get("labels") or {}, metadata.get("annotations") or {}
     if names.CLASS_RECORD in known:
@@ -113,7 +113,7 @@ def with_record(app: Object, release: Object) -> Object:
 
 
 def as_applied(body: Object, live: Object | None = None, **metadata: Any) -> Object:
-    """A body as the server has it after our apply: with what is ours in its managed fields, at the next generation."""
+    """Return the body as the server stores it after our apply: with our managed fields, at the next generation."""
     fields = {key: _fields(body[key]) for key in ("spec",) if key in body}
     about = {key: _fields(body["metadata"][key]) for key in ("labels", "annotations") if key in body["metadata"]}
     owned = {"f:metadata": {f"f:{key}": value for key, value in about.items()}}
@@ -125,14 +125,14 @@ def as_applied(body: Object, live: Object | None = None, **metadata: Any) -> Obj
 
 
 def _fields(value: Json) -> Object:
-    """Maps are owned member by member, anything else as a whole."""
+    """Return FieldsV1 of a value. Maps are owned member by member, other values as a whole."""
     if not isinstance(value, dict) or not value:
         return {}
     return {f"f:{name}": _fields(member) for name, member in value.items()}
 
 
 def with_ready(release: Object, status: str = "True", **given: Any) -> Object:
-    """The release as Flux reports on it, by default at its present generation."""
+    """Return the release with the status that Flux reports, by default of its current generation."""
     generation = given.pop("generation", release["metadata"]["generation"])
     conditions = [
         {
@@ -148,7 +148,7 @@ def with_ready(release: Object, status: str = "True", **given: Any) -> Object:
 
 
 class ApplicationsView:
-    """A cache in which these bodies stand: definitions, classes, tenants, releases, and applications by their kinds."""
+    """View of these bodies: definitions, classes, tenants, releases, and applications by kind."""
 
     _TYPES: Mapping[str, type[Any]] = {
         names.DEFINITION_KIND: ApplicationDefinition,
@@ -174,7 +174,7 @@ class ApplicationsView:
 
 
 def api_service() -> Object:
-    """By which CozyStack's own API server is seen: it answers for tenants and applications."""
+    """Build the APIService of CozyStack's API server, which serves tenants and applications."""
     spec = {"service": {"name": "cozystack-api", "namespace": "cozy-system"}}
     return {
         "apiVersion": "apiregistration.k8s.io/v1",
@@ -195,7 +195,7 @@ def tenant_body(name: str = "acme", **spec: Any) -> Object:
 
 
 def question(new: Object | None, old: Object | None = None, operation: str = "") -> AdmissionRequest:
-    """About an object as it shall be and as it is."""
+    """Build the admission request that changes `old` to `new`."""
     subject = new or old or {}
     group, _, version = subject["apiVersion"].partition("/")
     return AdmissionRequest(

@@ -1,4 +1,4 @@
-"""Things that are done again and again, by several threads at once, while something else happens."""
+"""Repeated calls from several threads, as load while a test does something else."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PAUSE_SECONDS = 0.05
 
 
 class Load:
-    """Threads that do things again and again, each up to twenty times a second; what they answer is a fault.
+    """Threads that repeat calls, each up to twenty times a second. A value that a call returns is a fault.
 
-    As fast as they can they would take the processor from whom they test, and from every other test.
+    The rate is limited: unlimited threads would take the CPU from the code under test, and from other tests.
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from nodeyard.process.clock import EPOCH
 def write_bundle(
     path: Path, resources: list[ServedResource], objects: dict[GVR, list[Object]], version: Object | None = None
 ) -> ClusterState:
-    """Write a bundle of one cluster, and return what a reader makes of it."""
+    """Write a bundle of one cluster, and return it as the reader decodes it."""
     with BundleWriter(path, created_at=EPOCH, nodeyard_version="0.1.0") as writer:
         writer.add_cluster(HOST, resources, version)
         for gvr, found in objects.items():

@@ -1,7 +1,7 @@
 """The operator's two charts as helm would install them.
 
-objects = installed(capabilities=["spares"])     what is rendered of the operator's chart, other values by default
-one(objects, "Deployment")                       the only one of its kind, or of its name
+objects = installed(capabilities=["spares"])     the objects that the operator's chart renders
+one(objects, "Deployment")                       the only object of this kind or name
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Charts rendered by the real helm, and a reader of YAML as strict as Flux.
 
-Flux sends what helm renders through kustomize, which refuses a key that stands twice; helm alone lets the last one win.
+Flux sends helm's output through kustomize, which refuses duplicate keys; with helm alone the last one wins.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SECONDS = 60.0
 
 
 class RenderError(Exception):
-    """helm did not render; what it said."""
+    """helm failed; the text is its error."""
 
 
 class _Strict(yaml.CSafeLoader):
@@ -50,18 +50,18 @@ class _Strict(yaml.CSafeLoader):
 
 
 def read(text: str) -> dict[str, Any]:
-    """The one document of a text, every key of it once."""
+    """Parse the only document of a text; a duplicate key is an error."""
     document: dict[str, Any] = yaml.load(text, _Strict)
     return document
 
 
 def read_all(text: str) -> list[dict[str, Any]]:
-    """Every document of a text, the empty ones left out."""
+    """Parse the documents of a text, without empty ones."""
     return [document for document in yaml.load_all(text, _Strict) if document]
 
 
 def run(*arguments: str | Path, values: dict[str, Any] | None = None) -> str:
-    """Return what helm prints. Values are given as JSON, so that helm does not guess their types."""
+    """Run helm; return its output. Values are passed as JSON, so that helm does not guess their types."""
     command = [clients.find("helm"), *arguments, *(() if values is None else ("--values", "-"))]
     given = None if values is None else json.dumps(values)
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=SECONDS)
@@ -75,7 +75,7 @@ def render(chart: Path, values: dict[str, Any] | None = None, name: str = "main-
 
 
 def chart_of(folder: Path, template: str) -> Path:
-    """A chart with the library and one template."""
+    """Write a chart with the library and one template."""
     (folder / "templates").mkdir(parents=True)
     (folder / "charts").mkdir()
     (folder / "charts" / LIBRARY.name).symlink_to(LIBRARY)
@@ -87,7 +87,7 @@ def chart_of(folder: Path, template: str) -> Path:
 
 
 def term(**allowed: list[str]) -> dict[str, Any]:
-    """A term with one `In` for each label; no label makes the term that fits no node."""
+    """Build a term with one `In` for each label; without labels, a term that matches no node."""
     if not allowed:
         return {}
     return {"matchExpressions": [{"key": key, "operator": "In", "values": values} for key, values in allowed.items()]}

@@ -1,4 +1,4 @@
-"""The dashboard for tests: its server alone, or with a cluster, and a browser's part of the conversation."""
+"""The dashboard for tests: its server, with or without a cluster, and a client that acts as the browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMEOUT = aiohttp.ClientTimeout(total=60)
 
 
 class Page:
-    """Talks to a dashboard as its page does: with its cookie, and with the Origin of the page."""
+    """Client of a dashboard that sends what its page sends: the cookie and the Origin."""
 
     def __init__(self, base, *, ssl=False):
         self.base = base
@@ -89,7 +89,7 @@ class Page:
 
 @asynccontextmanager
 async def bare_server(routes=(), *, access=None, feed=None, context=None):
-    """A dashboard without a cluster; sign in with `?token=printed`."""
+    """Serve a dashboard without a cluster; sign in with `?token=printed`."""
     feed = feed or Feed(SystemClock())
     access = access or Access(("127.0.0.1",), local=(TOKEN, Viewer("me", can_approve=True)))
     server = DashboardServer(feed, access, CLUSTER, routes)
@@ -112,7 +112,7 @@ async def signed_in(*arguments, **options):
 
 @asynccontextmanager
 async def local_page(kubeconfig, *capabilities):
-    """`nodeyard dashboard`, but for the process; signed in."""
+    """Run `nodeyard dashboard` in this process; yield a signed-in page."""
     async with serve_local(load_config(kubeconfig), capabilities, LOOPBACK) as url:
         base, _, token = url.partition("/?token=")
         page = Page(base)

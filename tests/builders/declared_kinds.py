@@ -1,7 +1,7 @@
 """A tiny capability with kinds that users declare.
 
-A BadgeService names a kind; every object of it shall carry the annotation `badges.test/badge` with what the service
-says. Its status tells how many have it and what is in the way.
+A BadgeService names a kind, and the operator annotates every object of it with `badges.test/badge`. The status has the
+number of annotated objects and the error, if any.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Snapshot:
 
 
 def shown_as(service):
-    """Name of a service's kind in the view."""
+    """Return the name of a service's kind in the view."""
     group = service.spec.api_version.rpartition("/")[0]
     return f"{service.spec.kind}.{group or 'core'}"
 
@@ -143,7 +143,7 @@ def definition():
 
 
 def custom(name, kind, scope="Namespaced", **parts):
-    """A definition; parts without a schema of their own may hold anything."""
+    """Build a CRD; parts without a schema of their own take any value."""
     plural, _, group = name.partition(".")
     open_part = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     properties = {part: {"type": "object", "properties": each} for part, each in parts.items()}

@@ -1,4 +1,4 @@
-"""The cost of work, counted in steps of the interpreter and not in seconds."""
+"""Cost of a call in instructions of the interpreter, which the load of the machine does not change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 def steps(work: Callable[[], object]) -> int:
-    """Return the number of instructions that a call takes, whatever else the machine does.
+    """Return the number of instructions that a call takes.
 
-    The collector stands still: what it would clear away here, with finalizers and all, is the garbage of others.
+    Garbage collection is off: it would run finalizers of other code's garbage.
     """
     count = 0
 

@@ -11,7 +11,7 @@ _CHECKED = {"$ref", "anyOf", "const", "enum", "type", "properties", "required", 
 
 
 def problems(schema: Any, value: Any, root: Any = None, path: str = "$") -> Iterator[str]:
-    """Yield each violation. A property that the schema does not name is one as well, unless it names none at all."""
+    """Yield each violation. An unnamed property is one too, unless the schema names no property at all."""
     root = schema if root is None else root
     assert not schema.keys() - _ANNOTATIONS - _CHECKED, f"{path}: the validator does not know all of {sorted(schema)}"
     if "$ref" in schema:

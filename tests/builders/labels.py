@@ -1,7 +1,7 @@
-"""The sixth capability, for tests: as small as one can be and still use every part of the one way in.
+"""The sixth capability, for tests: the smallest one that uses every required field of `Capability`.
 
-A node carries `labels.test/rule: NAME`; the LabelRule of that name says what its label `labels.test/team` shall be. A
-rule can be disruptive, wait until a moment, or be one that the planner cannot bear.
+A node has the label `labels.test/rule: NAME`; the LabelRule of that name sets its label `labels.test/team`. A rule can
+be disruptive, wait until a time, or make the planner fail.
 """
 
 from dataclasses import dataclass

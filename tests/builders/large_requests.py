@@ -1,6 +1,6 @@
-"""Requests that would hold the event loop of the embedded server, were they worked on there.
+"""Requests that would block the event loop of the embedded server if it processed them there.
 
-They are sent in their order: some change, read or delete what others have stored.
+Their order matters: some change, read or delete objects of earlier ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RULES = 8000
 STORED = 1400 * 1024
 """Bytes of an object that is small enough to be stored."""
 OWNED = 400 * 1024
-"""The same of an object with many fields, which stand in its managedFields again."""
+"""The same for an object with many fields, all of which managedFields repeats."""
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/x.io/v1/things"
@@ -45,7 +45,7 @@ Json = Any
 
 @dataclass(frozen=True)
 class Case:
-    """`prepare` is not measured; `ask` is, together with what the server's controllers make of it."""
+    """One request. `ask` is measured, together with the work of controllers that it causes; `prepare` is not."""
 
     name: str
     ask: Callable[[MeasuredServer], None]
@@ -186,7 +186,7 @@ def _nothing() -> bytes:
 
 
 def sends(method: str, path: str, body: Callable[[], bytes] = _nothing, kind: str = JSON, **headers: str) -> Ask:
-    """Send one request; too large or invalid are answers as good as success, an object that is missing is none."""
+    """Send one request. It may succeed, or be refused as invalid or too large; other errors fail the test."""
 
     def ask(server: MeasuredServer) -> None:
         status, end = server.ask(method, path, body(), kind, **headers)
@@ -205,7 +205,7 @@ def fill(server: MeasuredServer, path: str, bodies: Iterable[Json]) -> None:
 
 
 def with_maps(namespace: str, count: int, size: int, **metadata: Json) -> Ask:
-    """A namespace with ConfigMaps."""
+    """Create a namespace with ConfigMaps."""
 
     def prepare(server: MeasuredServer) -> None:
         fill(server, "/api/v1/namespaces", [{"metadata": {"name": namespace}}])
@@ -216,7 +216,7 @@ def with_maps(namespace: str, count: int, size: int, **metadata: Json) -> Ask:
 
 
 def with_dependents(count: int) -> Ask:
-    """A ConfigMap that owns others."""
+    """Create a ConfigMap that owns others."""
 
     def prepare(server: MeasuredServer) -> None:
         fill(server, "/api/v1/namespaces", [{"metadata": {"name": "owned"}}])
@@ -244,7 +244,7 @@ def patches(path: str, body: bytes, kind: str = MERGE) -> Ask:
 
 
 def written(yaml_size: int) -> Iterator[Case]:
-    """Large objects and patches."""
+    """Yield writes of large objects, and large patches."""
     small = b'{"spec":{"k000000":2}}'
     yield Case("POST YAML, flat", sends("POST", THINGS, lambda: flat_yaml("big", yaml_size), YAML))
     for again in ("", ", again"):
@@ -292,7 +292,7 @@ _POLICIES = {
     "replace": ["object.spec.a.replace('a', object.spec.a).size() > 0"],
     "chained": [f"variables.v{number} > 0" for number in range(20)],
 }
-"""Validations of a policy by the name of the objects that it is for."""
+"""Validations of policies, by the name of the object that each matches."""
 _VARIABLES = [
     {"name": f"v{number}", "expression": f"object.spec.filter(k, k.size() > {number}).size() + 1"}
     for number in range(20)
@@ -318,7 +318,7 @@ def binding(name: str) -> Json:
 
 
 def webhook(name: str, conditions: list[str]) -> Json:
-    """A webhook that its last condition keeps from being called."""
+    """Build a webhook whose last match condition is false, so it is never called."""
     rule = {"apiGroups": ["x.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["judgeds"]}
     return {
         "name": f"{name}.x.io",
@@ -369,7 +369,7 @@ def many_rules(kind: str, count: int) -> bytes:
 
 
 def defined() -> Iterator[Case]:
-    """Definitions whose schemas take long to check and compile, also small ones."""
+    """Yield CRDs, also small ones, whose schemas take long to check and compile."""
 
     def define(kind: str, schema: Json) -> Ask:
         return sends("POST", CRDS, lambda: encoded(_definition(f"{kind}s", kind.capitalize(), schema)))
@@ -411,7 +411,7 @@ def defined() -> Iterator[Case]:
 
 
 def judged() -> Iterator[Case]:
-    """Expressions of admission policies and webhooks that cost much, on large objects and on small ones."""
+    """Yield writes that costly expressions of policies and webhooks check, of large and of small objects."""
 
     def post(name: str, spec: Callable[[], bytes]) -> Ask:
         return creates(spec, name, "Judged", JUDGED)
@@ -454,7 +454,7 @@ def built_in() -> Iterator[Case]:
 
 
 def repeated() -> Iterator[Case]:
-    """Lists whose items are compared with each other, in bodies that are large and in some that are not."""
+    """Yield writes of lists whose items are compared with each other, in large and in small bodies."""
     bindings = f"{REGISTRATIONS}/validatingadmissionpolicybindings"
     for count in (700, 30_000):
         owned, controlled = with_owners(f"o{count}", count), with_owners(f"c{count}", count, controller=True)
@@ -469,7 +469,7 @@ def repeated() -> Iterator[Case]:
 
 
 def granted() -> Iterator[Case]:
-    """Roles that stand for more rights than can be listed."""
+    """Yield requests about roles that grant more combinations of rights than can be listed."""
     many = [f"x{number}" for number in range(2000)]
     wide = {"rules": [{"verbs": many, "apiGroups": many, "resources": many}]}
     subjects = [{"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}]
@@ -500,7 +500,7 @@ def patched() -> Iterator[Case]:
 
 
 def read(count: int) -> Iterator[Case]:
-    """Many objects, and large ones, in lists and watches."""
+    """Yield lists and watches of many objects, and of large ones."""
     many, large = maps("many"), maps("large")
     yield Case("list", sends("GET", many), with_maps("many", count, 2000))
     yield Case("list as a Table", sends("GET", many, Accept=TABLE))
@@ -534,7 +534,7 @@ def deleted(count: int) -> Iterator[Case]:
 
 
 def cases(count: int = 5000, yaml_size: int = BODY) -> Iterator[Case]:
-    """All of them; `count` is of how many objects many are."""
+    """Yield all cases; `count` is the number of objects in those with many."""
     yield from written(yaml_size)
     yield from defined()
     yield from judged()

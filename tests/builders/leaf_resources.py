@@ -20,7 +20,7 @@ def leaf_node(
     cordoned: bool = False,
     taints: tuple[str, ...] = (),
 ) -> TreeNode:
-    """`taints` are effects; `ready` None is a node that has not reported yet."""
+    """Build a leaf node. `taints` are effects; `ready` is None if it has not reported yet."""
     conditions = [{"type": "MemoryPressure", "status": "False"}]
     if ready is not None:
         conditions.append({"type": "Ready", "status": ready})
@@ -58,7 +58,7 @@ def container(name: str, requests: Mapping[str, str] | None = None, **more: Any)
 
 
 def given(name: str, actual: Mapping[str, str] | None, allocated: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A container's status; `actual` None is a kubelet that does not report allocated resources."""
+    """Build the status of a container; `actual` is None if the kubelet does not report allocated resources."""
     status: dict[str, Any] = {"name": name}
     if actual is not None:
         status["resources"] = {"requests": dict(actual)}

@@ -61,7 +61,7 @@ class Leaf:
             }
         )
         self._made.append(f"{NODES}/{name}")
-        # A new node is given the taint not-ready, and here is no controller to take it away.
+        # Admission adds the taint not-ready to a new node, and no controller runs here to remove it.
         self.patch(name, {"spec": {"taints": taints or None}})
         return name
 
@@ -85,7 +85,7 @@ class Leaf:
         more: dict[str, Any] | None = None,
         **requests: str,
     ) -> str:
-        """A bound pod in a phase; the keywords are requests of its only container, unless containers are given."""
+        """Create a bound pod in a phase; keywords are requests of its only container, unless containers are given."""
         name = f"{self._prefix}-{word}"
         self.rest.create(pod_object(name, node, containers or [container(requests)], labels, more))
         self._made.append(f"{PODS}/{name}")

@@ -105,7 +105,7 @@ class LeaseLoopHarness:
 
 
 async def lease_of(client, node):
-    """Return None if it does not exist."""
+    """Return the Lease of a node; None if it does not exist."""
     with suppress(NotFound):
         return await client.get(LEASES, node, LEASE_NAMESPACE)
 
@@ -116,5 +116,5 @@ async def renew_time(client, node):
 
 
 async def add_node(client, name):
-    """Return its uid."""
+    """Create a node; return its uid."""
     return (await client.create(NODES, {"metadata": {"name": name}}))["metadata"]["uid"]

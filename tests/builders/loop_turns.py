@@ -30,17 +30,17 @@ _HEARTBEAT = 0.001
 
 @dataclass(slots=True)
 class Turns:
-    """The longest since `Selector.reset`: a turn, and a wait for the GIL, both in seconds of CPU time."""
+    """The longest turn and the longest wait for the GIL since `Selector.reset`, in seconds of CPU time."""
 
     own: float = 0.0
     wait: float = 0.0
     count: int = 0
     total: float = 0.0
-    """All turns together."""
+    """Sum of all turns."""
 
 
 class Selector(selectors.DefaultSelector):
-    """Ends a turn of the loop where the loop polls for events, and begins the next where it gets them."""
+    """Selector that measures turns: one ends when the loop polls for events, the next begins when it gets them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Selector(selectors.DefaultSelector):
 
 
 class MeasuredServer(EmbeddedServer):
-    """The embedded server over TLS, on a loop of a `Selector`."""
+    """The embedded server over TLS, on a loop with a `Selector`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class MeasuredServer(EmbeddedServer):
         self.run(self.server.idle())
 
     def measure(self, work: Callable[[], None]) -> Turns:
-        """Do the work, wait for what it causes, and tell of the longest turn meanwhile."""
+        """Do the work, wait until controllers are idle, and return the turns meanwhile."""
         self.selector.reset()
         work()
         self.idle()
@@ -101,7 +101,7 @@ class MeasuredServer(EmbeddedServer):
     def ask(
         self, method: str, path: str, body: bytes = b"", kind: str = "application/json", **headers: str
     ) -> tuple[int, bytes]:
-        """Send one request on a connection of its own; the status and the end of the answer."""
+        """Send one request on a connection of its own; return the status and the end of the response."""
         parts = urlsplit(self.url)
         context = ssl.create_default_context(cadata=self.authority.pem.decode())
         connection = http.client.HTTPSConnection(parts.hostname or "", parts.port, context=context, timeout=300)
@@ -118,7 +118,7 @@ class MeasuredServer(EmbeddedServer):
 
 
 class MeasuredOperator(Operator):
-    """An operator with an administrator's rights, on a loop of a `Selector`."""
+    """An operator with an administrator's rights, on a loop with a `Selector`."""
 
     def __init__(self, server: EmbeddedServer, capability: Capability) -> None:
         super().__init__(load_kubeconfig([server.kubeconfig]), capability, Options(identity="measured"))
@@ -128,7 +128,7 @@ class MeasuredOperator(Operator):
         self._thread = threading.Thread(target=self._loop.run_forever, name="measured-operator", daemon=True)
 
     def measure(self, work: Callable[[], None]) -> Turns:
-        """Do the work, which waits for what it causes; return the turns meanwhile."""
+        """Do the work, which waits for its effects; return the turns meanwhile."""
         self.selector.reset()
         work()
         return self.selector.turns

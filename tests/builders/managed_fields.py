@@ -1,6 +1,6 @@
 """Random objects of four kinds, for walks that compare ownership with the real server's.
 
-Three built-in kinds, and a custom one that has every way a list or a map can be split among owners.
+Three built-in kinds, and a custom one with lists and maps of every type that owners can share.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ CRD = {
 
 
 class Samples(ABC):
-    """Random values of a kind; few names and few values, so that writes meet."""
+    """Random values of a kind, with few names and values, so that writes conflict."""
 
     path = api_version = kind = ""
     schema: Schema
@@ -110,7 +110,7 @@ class Samples(ABC):
         return {name: self.word() for name in self.words()}
 
     def members(self, **makers: Callable[[], Any] | tuple[float, Callable[[], Any]]) -> dict[str, Any]:
-        """Each member with a chance of 0.4, or with its own."""
+        """Choose each member with a probability of 0.4, or with its own."""
         found = {}
         for name, maker in makers.items():
             odds, make = maker if isinstance(maker, tuple) else (0.4, maker)

@@ -1,7 +1,7 @@
-"""Stories of who writes what, with the answers a real API server gave.
+"""Sequences of writes by several managers, with the recorded responses of a real API server.
 
-A story is written by hand in `NAME.yaml`; its answers are recorded in `NAME.json` beside it, stripped of what differs
-from run to run: identities are gone and every time is the same one.
+A story is written by hand in `NAME.yaml`; its responses are recorded in `NAME.json` beside it, without uids and
+versions and with one fixed time, since these differ from run to run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ IDENTITIES = ("uid", "resourceVersion", "creationTimestamp", "generation", "name
 
 @dataclass(frozen=True)
 class Move:
-    """One write. The body of an update is what the client changes in the object it read."""
+    """One write. The body of an update has the fields that the client changes in the object it read."""
 
     verb: str
     manager: str
@@ -86,7 +86,7 @@ def _load(path: Path) -> Story:
 
 
 def stripped(obj: dict[str, Any]) -> dict[str, Any]:
-    """An object without what differs from run to run."""
+    """Return the object without the fields that differ from run to run."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in IDENTITIES}
     if "managedFields" in metadata:
         entries = [

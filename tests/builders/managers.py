@@ -18,7 +18,7 @@ from nodeyard.sim.embedded import connect
 
 
 class Tap:
-    """A transport that counts writes, and that fails or stops where a test wants it."""
+    """Transport that records writes, and fails or hangs where a test tells it to."""
 
     def __init__(self, transport):
         self._transport = transport
@@ -27,7 +27,7 @@ class Tap:
         self.before = None
         self.refuses_streams = False
         self.silences = None
-        """A part of the path of the watches from which nothing arrives any more."""
+        """Part of the path of watches that deliver no more events."""
         self.streams = []
 
     async def send(self, request):
@@ -69,8 +69,8 @@ def cut(_method, _path):
 
 
 @asynccontextmanager
-async def a_world(clock):
-    """With nothing in it."""
+async def empty_world(clock):
+    """Start a world without objects."""
     server = Server(clock, seed=1)
     await server.start(())
     world = World(server, clock)
@@ -80,7 +80,7 @@ async def a_world(clock):
 
 
 class World:
-    """A server with the tiny capability's kind on it, and a client to look with."""
+    """A server with the CRD of the sixth capability, and an admin client."""
 
     def __init__(self, server, clock):
         self.server = server
@@ -118,7 +118,7 @@ class World:
             await self.client.create(NODES, labels.node(name, rule, **extra))
 
     async def teams(self):
-        """The label of every node."""
+        """Return the team label of every node."""
         page = await self.client.list(NODES)
         return {each["metadata"]["name"]: each["metadata"]["labels"].get(labels.TEAM) for each in page.items}
 

@@ -1,4 +1,4 @@
-"""Memory that work leaves behind, measured by tracemalloc."""
+"""Memory that is still allocated after a call, measured by tracemalloc."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def kept_bytes(work: Callable[[], object]) -> int:
-    """Return the bytes that are still allocated after the work, whose result is dropped."""
+    """Return the bytes that are still allocated after the call; its result is dropped."""
     gc.collect()
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""JSON that is nested as deeply as one likes: too deep for encoders, so it is made of text."""
+"""JSON of any nesting depth, built as text because encoders refuse deep values."""
 
 
 def nested(levels: int) -> str:
@@ -6,5 +6,5 @@ def nested(levels: int) -> str:
 
 
 def with_nested(text: bytes, levels: int) -> bytes:
-    """JSON in which the string "NESTED" stands for that."""
+    """Encode a value and replace the string "NESTED" in it by nested JSON."""
     return text.replace(b'"NESTED"', nested(levels).encode())

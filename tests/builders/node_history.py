@@ -1,4 +1,4 @@
-"""The history of nodes, as the server kept it. Tests look in it for states that must never exist, even for a moment."""
+"""Watch history of nodes. Tests search it for states that must never exist, even for a moment."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from nodeyard.testing.session import Session
 
 
 class History:
-    """Begins where it is made."""
+    """All events of nodes since its creation."""
 
     def __init__(self, api: Any) -> None:
         self._session = Session(api.url, api.authority.pem, api.admin_token)
         self._since = self._session.get("/api/v1/nodes?limit=1").json["metadata"]["resourceVersion"]
 
     def events(self) -> list[dict[str, Any]]:
-        """Everything since then, in the order in which it happened."""
+        """Return the events in order."""
         query = {"resourceVersion": self._since, "timeoutSeconds": 3}
         with self._session.watch("/api/v1/nodes", query=query) as events:
             return list(events)
 
     def assert_sound(self, asked: Mapping[str, int]) -> None:
-        """No node went from one owner to another, and no template ever had more than it asked for."""
+        """Assert that no node changed its owner directly, and no template ever had more nodes than it asked for."""
         owners: dict[str, str] = {}
         for event in self.events():
             name, labels = event["object"]["metadata"]["name"], event["object"]["metadata"].get("labels", {})

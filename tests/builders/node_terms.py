@@ -1,4 +1,4 @@
-"""Node selectors, shortly: `selector([expression("zone", "In", "a")])`."""
+"""Builders of node selectors: `selector([expression("zone", "In", "a")])`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def term(expressions: Expressions = (), fields: Expressions = ()) -> NodeSelecto
 
 
 def named(operator: str, *names: str) -> NodeSelectorTerm:
-    """By the node's name."""
+    """Build a requirement on the node's name."""
     return term(fields=[expression("metadata.name", operator, *names)])
 
 

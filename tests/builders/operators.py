@@ -1,4 +1,4 @@
-"""Operators over TLS on a real clock, with the sixth capability; leases short enough for a test to outlive them."""
+"""Operators over TLS on a real clock, with the sixth capability and short leases."""
 
 import asyncio
 import itertools
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 
 async def until(condition, what, timeout=20.0):
-    """Ask again until the answer is true; the loop runs on meanwhile."""
+    """Await the condition again until it is true; return its value."""
     deadline = time.monotonic() + timeout
     while True:
         answer = await condition()
@@ -34,7 +34,7 @@ async def until(condition, what, timeout=20.0):
 
 @asynccontextmanager
 async def operator(kubeconfig, identity="one", *, capability=labels.LABELS, beside=(), install_crds=True, **options):
-    """A whole operator process, but for the process. `beside` are further capabilities."""
+    """Run what an operator process runs, in this process. `beside` are further capabilities."""
     settings = Settings(identity=identity, lease=options.pop("lease", SHORT), **options.pop("settings", {}))
     capabilities = [capability, *beside]
     operation = Operation(load_config(kubeconfig), capabilities, settings, install_crds=install_crds, **options)
@@ -47,7 +47,7 @@ def leads(running):
 
 
 class Fleet:
-    """Nodes and rules of one test on a shared server; they go with it."""
+    """Nodes and rules of one test on a shared server; deleted after the test."""
 
     def __init__(self, client):
         self.client = client

@@ -1,8 +1,8 @@
-"""A tiny capability that tells, at admission, whose an object is: it walks owner references up to where they end.
+"""A tiny capability that follows owner references in an admission review, up to an object without owners.
 
-A ConfigMap labelled `kinships.test/ask` is refused, and the refusal tells the way: `Widget a (live) < Gadget b
-(cached)`. Owners come from the watches that it declares of what it met before, else from the server. What it found is
-counted, and told in an Event on the first owner.
+A ConfigMap labelled `kinships.test/ask` is denied, and the message has the path: `Widget a (live) < Gadget b (cached)`.
+Owners of kinds that were met before come from its dynamic watches, others from lookups. The steps are counted in a
+metric, and reported in an Event on the first owner.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ def judge(review, view):
 
 
 def _found(view, ref, answers):
-    """The object, and how it was found; None and None where it has to be looked up."""
+    """Return the object, and how it was found; None and None if it has to be looked up."""
     group = ref.api_version.rpartition("/")[0]
     trouble = ""
     if any(_is_of(sighting, group, ref.kind) for sighting in view.recent_kinds):
@@ -82,10 +82,10 @@ class Measured:
         )
 
     def record(self, _values):
-        """Passes are of no interest."""
+        """Ignore passes."""
 
     def forget(self, _key):
-        """Nothing is kept by key."""
+        """Keep nothing by key."""
 
     def record_review(self, _review, response):
         self._asked.labels(response.facts["steps"]).inc()
@@ -110,7 +110,7 @@ KINSHIPS = replace(
 
 
 def question(name, *owners, namespace="default"):
-    """The ConfigMap to ask with; owners as the server gave them."""
+    """Build the ConfigMap whose review follows the owners; these are as the server returned them."""
     references = [reference(owner) for owner in owners]
     metadata = {"name": name, "namespace": namespace, "labels": {ASK: "yes"}, "ownerReferences": references}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}

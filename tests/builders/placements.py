@@ -1,4 +1,4 @@
-"""Pods, their owners and what is known around them: a cache to judge placements by, and the questions about them."""
+"""Builders of pods, owners and classes, a view of them, and the admission requests that place pods."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def body(
     uid: str = "",
     **rest: Any,
 ) -> Object:
-    """An object as the server has it; `owners` are objects that own it."""
+    """Build an object as the server returns it; `owners` are objects that own it."""
     metadata: Object = {"name": name, "uid": uid or f"uid-{kind}-{name}".lower()}
     if namespace:
         metadata["namespace"] = namespace
@@ -63,7 +63,7 @@ def release(
     labels: Mapping[str, str] | None = None,
     **given: Any,
 ) -> Object:
-    """A HelmRelease, of an application where `of` says its kind and name."""
+    """Build a HelmRelease; `of` is kind and name of its application, if it has one."""
     marks = dict(labels or {})
     if of is not None:
         marks |= {names.APPLICATION_GROUP: names.APPS_GROUP, names.APPLICATION_KIND: of[0]}
@@ -76,7 +76,7 @@ def release(
 
 
 def installed(api_version: str, kind: str, name: str, by: str = "postgres-main-db", **given: Any) -> Object:
-    """An object that Flux has installed."""
+    """Build an object with the label of Flux."""
     return body(api_version, kind, name, labels={names.FLUX_NAME: by}, **given)
 
 
@@ -87,7 +87,7 @@ def affinity_class_body(name: str, node_selector: Mapping[str, str] | None = Non
 
 
 def terms(*expressions: tuple[str, str, list[str]]) -> Object:
-    """The nodeAffinity with one required term of one expression each."""
+    """Build a nodeAffinity with one required term for each expression."""
     found = [{"matchExpressions": [{"key": k, "operator": o, "values": v}]} for k, o, v in expressions]
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": found}}
 
@@ -131,7 +131,7 @@ def review(obj: Object, *, operation: str = "CREATE", old: Object | None = None,
 
 
 class PlacementView:
-    """A view of the objects given. A kind without objects is not watched, but for those that always are."""
+    """View of the given objects. Kinds without objects are not watched, except built-in ones."""
 
     def __init__(self, *bodies: Object) -> None:
         self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in (*_TYPES, *_WHOLE)}

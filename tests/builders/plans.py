@@ -1,4 +1,4 @@
-"""Plans, actions and decisions for tests, each with as little said as possible."""
+"""Builders of plans, actions and decisions with minimal contents."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A cluster whose pools are taken out: MachineDeployments, Machines, nodes and pods, and what becomes of them.
+"""A simulated cluster whose pools are removed: MachineDeployments, Machines, nodes and pods.
 
-    world = World.of("gpu", nodes=2, pods=[pod("web", "gpu-0")])    # gpu was just taken out of the spec
-    world = world.passed()                                          # one pass: planned, and all of it done
+    world = World.of("gpu", nodes=2, pods=[pod("web", "gpu-0")])    # gpu was just removed from the spec
+    world = world.passed()                                          # one pass: planned and applied
     world = world.later(minutes=5).passed()
 
-A `World` is a value. `plan` says what the planner makes of it, `done` what the server makes of that, and `settled` what
-Cluster API, the kubelets and time do then.
+A `World` is immutable. `plan` makes the plan, `done` applies its actions as the server does, and `settled` simulates
+Cluster API and the kubelets.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TEMPLATE: Object = {
 
 
 def deployment(pool: str, *, metadata: Object | None = None, template: Object | None = None, **given: Any) -> Object:
-    """The MachineDeployment of a pool."""
+    """Build the MachineDeployment of a pool."""
     name = names.deployment(CLUSTER, pool)
     found = {
         "name": name,
@@ -63,7 +63,7 @@ def deployment(pool: str, *, metadata: Object | None = None, template: Object | 
 
 
 def member(pool: str, number: int, **given: Any) -> Machine:
-    """A Machine of a pool that has become a node of its name, unless it says otherwise."""
+    """Build a Machine of a pool; by default it has a node of the same name."""
     name = f"{pool}-{number}"
     spec = {"clusterName": CLUSTER, **given.pop("spec", {})}
     return machine(name, names.deployment(CLUSTER, pool), **{"node": name, "spec": spec, **given})
@@ -95,7 +95,7 @@ def pod(name: str, on: str, *, owner: str = "ReplicaSet", phase: str = "Running"
 
 
 def cluster_object(name: str = CLUSTER, *, metadata: Object | None = None, is_initialized: bool = True) -> Object:
-    """The Cluster of Cluster API."""
+    """Build the Cluster of Cluster API."""
     return {
         "apiVersion": names.CAPI_API_VERSION,
         "kind": "Cluster",
@@ -114,7 +114,7 @@ def cluster_object(name: str = CLUSTER, *, metadata: Object | None = None, is_in
 
 @dataclass(frozen=True)
 class Outcome:
-    """A pass: what was planned, and how each pool's removal stands."""
+    """The plan of a pass, and the state of each pool's removal."""
 
     builder: PlanBuilder
     snapshot: PoolsSnapshot
@@ -130,7 +130,7 @@ class Outcome:
         return self.builder.writes[action.id]
 
     def blocked(self, reason: str) -> Any:
-        """The message of what is refused for this reason."""
+        """Return the message of the refusal with this reason."""
         [found] = [each.facts for each in self.builder.blocked if each.reason == reason]
         return found
 
@@ -144,7 +144,7 @@ class Outcome:
         return found[0]
 
     def phase(self, pool: str = "gpu") -> str:
-        """The phase of the pool in the status."""
+        """Return the phase of the pool in the status."""
         plan = self.builder.planned("pools", CLUSTER).plan
         return Account(self.snapshot, plan, Applied()).pool_statuses[pool].phase
 
@@ -165,7 +165,7 @@ class World:
 
     @classmethod
     def of(cls, pool: str = "gpu", nodes: int = 2, pods: Iterable[Pod] = (), **given: Any) -> World:
-        """One pool that was just taken out, with so many nodes."""
+        """Return a world with one pool that was just removed from the spec, and its nodes."""
         machines = [member(pool, number) for number in range(nodes)]
         made = cls(
             deployments={pool: deployment(pool)},
@@ -210,14 +210,14 @@ class World:
                 remove_pool(builder, snapshot, each, pool)
         return Outcome(builder, snapshot)
 
-    # what becomes of it
+    # effects
 
     def passed(self, refused: Collection[str] = ()) -> World:
-        """One pass, and what follows from it; pods by these names are not let go by their budgets."""
+        """Return the world after one pass; PodDisruptionBudgets refuse the eviction of the pods in `refused`."""
         return self.done(self.plan(), refused).settled()
 
     def done(self, outcome: Outcome, refused: Collection[str] = (), failing: Collection[str] = ()) -> World:
-        """Return the world after the actions; `failing` ones do not reach the server, which refuses `refused` ones."""
+        """Return the world after the actions; `failing` ones do not reach the server, evictions of `refused` fail."""
         world = self
         for action in outcome.actions:
             if action.id not in failing:
@@ -225,9 +225,9 @@ class World:
         return world
 
     def settled(self) -> World:
-        """Cluster API passes on what templates say and takes down what is deleted; evicted pods have ended."""
+        """Simulate Cluster API, which syncs templates to Machines and deletes Machines, and the end of evicted pods."""
         gone = {each["metadata"]["name"] for each in self.deployments.values() if is_deleting(each)}
-        machines = [self._told(each) for each in self.machines if each.deployment not in gone]
+        machines = [self._synced(each) for each in self.machines if each.deployment not in gone]
         lost = {each.node for each in self.machines if each.deployment in gone}
         nodes = {name: each for name, each in (self.nodes or {}).items() if name not in lost}
         stays = [each for each in self.pods or () if not _has_ended(each) and each.spec.node_name not in lost]
@@ -240,7 +240,7 @@ class World:
         )
 
     def converged(self, refused: Collection[str] = (), passes: int = 20) -> World:
-        """Passes until nothing is left to do or to wait for."""
+        """Run passes until no action is left and no wake-up is due."""
         world = self
         for _ in range(passes):
             outcome = world.plan()
@@ -273,8 +273,8 @@ class World:
         ]
         return found
 
-    def _told(self, machine: Machine) -> Machine:
-        """The Machine with what the template of its MachineDeployment says in place."""
+    def _synced(self, machine: Machine) -> Machine:
+        """Return the Machine with the fields that Cluster API syncs in place from its MachineDeployment."""
         found = [each for each in self.deployments.values() if each["metadata"]["name"] == machine.deployment]
         if not found:
             return machine
@@ -320,5 +320,5 @@ def _evicted(each: Pod, action: Action, refused: Collection[str]) -> Pod:
 
 
 def _has_ended(each: Pod) -> bool:
-    """A pod with a finalizer stays for as long as it has one."""
+    """Return True for a deleted pod without finalizers."""
     return each.metadata.deletion_timestamp is not None and not each.metadata.finalizers

@@ -1,4 +1,4 @@
-"""Flux, kubelets and a scheduler played beside a blocking test: releases become workloads, and those become pods."""
+"""Simulated Flux, kubelets and scheduler beside a blocking test: releases become workloads, workloads become pods."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class ReleaseWorld(LoopThread):
 
     @property
     def errors(self) -> Any:
-        """Writes that failed for another reason than a refusal of admission."""
+        """Failed writes, except those that admission denied."""
         return self._world.errors

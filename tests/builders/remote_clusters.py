@@ -1,7 +1,7 @@
 """A tiny capability with remote clusters, and in-process remote clusters on a virtual clock.
 
 A Secret of a group names a leaf and holds its kubeconfig. Every node of the leaf is labelled there, and a ConfigMap of
-the Secret's name says here what was observed in the leaf.
+the Secret's name reports here what was observed in the leaf.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class Snapshot:
 
 
 def leaves(group):
-    """The capability, for the Secrets of one group."""
+    """Build the capability for the Secrets of one group."""
 
     def collect(view, key, _now):
         if view.get("Secret", key, NAMESPACE) is None:
@@ -140,11 +140,11 @@ def _tell(snapshot):
     return Action(id="report", verb=Verb.APPLY, object=ref, reason="Reported", facts=message("Reported"))
 
 
-# what stands on the servers
+# objects on the servers
 
 
 def secret(name, group, kubeconfig):
-    """The kubeconfig as text."""
+    """Build the Secret of a leaf; the kubeconfig is text."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -158,13 +158,13 @@ def node(name, zone="a", **labels):
 
 
 def exec_kubeconfig(server, secret_argument="s3cret"):
-    """A kubeconfig with an exec plugin."""
+    """Build a kubeconfig with an exec plugin."""
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true", "args": [secret_argument]}
     return token_kubeconfig(server, {"exec": {**plugin, "interactiveMode": "Never"}})
 
 
 def token_kubeconfig(server, user=None):
-    """A kubeconfig for a server, with a token unless another user is given."""
+    """Build a kubeconfig for a server, with a token unless another user is given."""
     return json.dumps(
         {
             "clusters": [{"name": "c", "cluster": {"server": server}}],

@@ -1,4 +1,4 @@
-"""Replicas that share keys out on the embedded server in process, under virtual time; nothing is planned."""
+"""Replicas that shard keys on the embedded server in process, under virtual time, without planning."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ KEYS = tuple(f"leaf-{number}" for number in range(12))
 
 
 class Replica:
-    """One of them: it has keys, and keeps a diary of how it got and lost them."""
+    """One replica, with a diary of the keys that it acquired and lost."""
 
     def __init__(self, server, clock, identity, keys=KEYS):
         self.identity = identity
@@ -41,14 +41,14 @@ class Replica:
         if self.finishing is not None:
             await self.finishing.wait()
 
-    # what it is like
+    # state and faults
 
     def has(self, *keys):
-        """Return those of these keys that it may write for."""
+        """Return the keys that it may write for."""
         return {key for key in keys or KEYS if self.shares.fence_of(key).may_write()}
 
     def part(self):
-        """From its server: nothing comes through any more."""
+        """Cut the connection to the server."""
         self.tap.fail = cut
 
     def mend(self):
@@ -59,7 +59,7 @@ class Replica:
         await self._task
 
     async def kill(self):
-        """Stop as a killed process does: no Lease is released."""
+        """Stop like a killed process: no Lease is released."""
         self.part()
         await self.stop()
 
@@ -78,7 +78,7 @@ class Fleet:
         return self.replicas[-1]
 
     async def pass_time(self, seconds, step=0.25):
-        """At every moment, each key is somebody's or nobody's, and never two replicas'."""
+        """Advance the clock; assert at each step that no key has two owners."""
         for _ in range(round(seconds / step)):
             await self._clock.advance(step)
             had = [key for replica in self.replicas for key in replica.has("", *KEYS)]

@@ -1,4 +1,4 @@
-"""Questions as an API server puts them."""
+"""AdmissionReview requests as an API server sends them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The sixth capability with a say in admission: what it tells about a LabelRule depends on the team that stands in it.
+"""The sixth capability with webhooks; the answer to a LabelRule depends on its team.
 
 forbidden   denied with a message                 odd       admitted with a warning
 crowded     denied while nodes follow the rule    broken    the review raises
@@ -81,7 +81,7 @@ async def is_registered(client):
 
 
 def reviewed(response):
-    """The sample that counts the validating webhook's answers of a kind."""
+    """Return the sample that counts the validating webhook's responses of a kind."""
     return "nodeyard_webhook_reviews_total", {"webhook": "rules.labels.nodeyard.dev", "response": response}
 
 
@@ -115,7 +115,7 @@ def registered_path(rest, capability="labels", path=VALIDATING):
 
 
 def ask(port, path, body, *, client=None, headers=None):
-    """The status and the answer of a webhook that is asked by somebody who is no API server; `client` is a file with a
+    """Send a request to a webhook that is not from the API server; return status and body. `client` is a file with a
     certificate and its key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -131,10 +131,10 @@ def ask(port, path, body, *, client=None, headers=None):
 
 
 def received(port, path, body, *, client=None):
-    """All bytes that a webhook sends back over TLS; none where it ends the connection first.
+    """Return all bytes that a webhook sends back over TLS; none if it closes the connection first.
 
-    A server that asks for a client certificate ends it in any of several ways, and some only when the client reads or
-    writes the next time: none of them is an answer. Nobody listening and a server that stays silent are errors.
+    A server that requires a client certificate closes it in one of several ways, some of them only at the client's next
+    read or write; none is an answer. A refused connection and a silent server are errors.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

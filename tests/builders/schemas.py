@@ -1,4 +1,4 @@
-"""Random JSON schemas: sound ones, and ones in which anything stands anywhere."""
+"""Random JSON schemas: valid ones, and ones with arbitrary keywords and values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _arrays(depth: int) -> st.SearchStrategy[Any]:
 
 
 def _mixed(sound: st.SearchStrategy[Any], depth: int) -> st.SearchStrategy[Any]:
-    """A sound node, and over it a few keywords that may go with it or not."""
+    """Generate a valid node with a few more keywords, which may not fit its type."""
     choices = {**_plain(), **(_structure(depth) if depth else {})}
     keyword = st.sampled_from(sorted(choices))
     extra = st.lists(keyword.flatmap(lambda each: st.tuples(st.just(each), choices[each])), max_size=3).map(dict)
@@ -110,7 +110,7 @@ def _structure(depth: int) -> dict[str, st.SearchStrategy[Any]]:
 
 
 def _restriction(depth: int) -> st.SearchStrategy[Any]:
-    """A branch that mostly only restricts."""
+    """Generate a branch of allOf, anyOf or oneOf that mostly restricts."""
     optional: dict[str, st.SearchStrategy[Any]] = {
         "required": st.lists(FIELDS, max_size=2),
         "minLength": st.integers(0, 3),

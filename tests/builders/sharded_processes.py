@@ -1,4 +1,4 @@
-"""Processes that shard LabelRules, so that tests can kill them; and what the server recorded of their work.
+"""Processes that shard LabelRules, for tests that kill them, and the record of their Leases and writes.
 
     python -m tests.builders.sharded_processes KUBECONFIG IDENTITY PREFIX
 
@@ -48,7 +48,7 @@ def _signed(write, identity):
 
 
 class ShardedProcess:
-    """One process."""
+    """One process of the operator."""
 
     def __init__(self, kubeconfig, identity, prefix):
         self.identity = identity
@@ -56,7 +56,7 @@ class ShardedProcess:
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self):
-        """In good order."""
+        """Stop with SIGTERM."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(20)
 
@@ -72,7 +72,7 @@ class ShardedProcess:
 
 
 class Holders:
-    """Record of who held which key and who wrote to which node, in the server's order. Begins when it is created."""
+    """Record of the holder of each key and the writer of each node since its creation, in the server's order."""
 
     def __init__(self, api, prefix):
         self._session = Session(api.url, api.authority.pem, api.admin_token)
@@ -80,14 +80,14 @@ class Holders:
         self._since = self._session.get("/api/v1/nodes?limit=1").json["metadata"]["resourceVersion"]
 
     def now(self):
-        """By key, without those that nobody has."""
+        """Return the holder of each held key."""
         found = self._session.get(LEASES).json["items"]
         pairs = ((self._key(each), each["spec"].get("holderIdentity")) for each in found)
         return {key: holder for key, holder in pairs if key and holder}
 
     def assert_each_wrote_only_for_what_it_had(self):
-        """At the moment of every write, the Lease of its key named who wrote. Others write to nodes too: what changes
-        neither the team nor who set it, such as the taint of a node that nobody hears from, is theirs."""
+        """Assert that at every write the Lease of its key named the writer. Writes that change neither the team nor its
+        writer come from controllers, such as the taint of an unreachable node."""
         holders, seen, writes = {}, {}, 0
         for event in sorted(self._events(LEASES) + self._events("/api/v1/nodes"), key=_version):
             obj = event["object"]

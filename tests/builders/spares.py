@@ -1,4 +1,4 @@
-"""Nodes, pods and templates for the tests of spares, each with what a test says and nothing surprising otherwise."""
+"""Builders of nodes, pods and templates for the tests of spares."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SPARE_TAINT = Taint(key=names.SPARE_TAINT, value="true", effect="NoSchedule")
 
 
 def taint(text: str) -> Taint:
-    """`key=value:Effect`."""
+    """Parse a taint `key=value:Effect`."""
     rest, _, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
     return Taint(key=key, value=value, effect=effect)
@@ -71,7 +71,7 @@ def node(
 
 
 def spare(name: str, **given: Any) -> Node:
-    """With the taint that the kubelet registered it with, and already with the label."""
+    """Build a spare with the taint that its kubelet registered, and with the spare label."""
     labels = {names.SPARE_LABEL: "true", **given.pop("labels", {})}
     annotations = {names.LABELLED: "true", **given.pop("annotations", {})}
     taints = [f"{names.SPARE_TAINT}=true:NoSchedule", *given.pop("taints", ())]
@@ -79,20 +79,20 @@ def spare(name: str, **given: Any) -> Node:
 
 
 def born(name: str, template: str, **given: Any) -> Node:
-    """One that nyallocator, or its kubelet, made a node of the template: there is no record of ours on it."""
+    """Build a node that nyallocator or its kubelet gave to the template: it has no record."""
     own = {names.TEMPLATE_LABEL: template, names.role_label(template): "true"}
     return node(name, labels={**own, **given.pop("labels", {})}, **given)
 
 
 def owned(name: str, template: str, **given: Any) -> Node:
-    """One that came like that and was adopted: the record says no more than this."""
+    """Build a node like `born` after its adoption: the record contains nothing else."""
     annotations = {names.RECORD: encode(Record(template=template, adopted=True)), **given.pop("annotations", {})}
     labels = {names.RECORD_DIGEST: digest_of(annotations[names.RECORD]), **given.pop("labels", {})}
     return born(name, template, labels=labels, annotations=annotations, **given)
 
 
 def template(name: str, nodes: int = 1, *, selector: Object | None = None, **spec: Any) -> NodeTemplate:
-    """Fields of the spec by their names on the wire; metadata comes as `metadata`."""
+    """Build a NodeTemplate. Fields of the spec have their JSON names; `metadata` is merged."""
     metadata = {"name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
     metadata["finalizers"] = [names.FINALIZER]
     metadata.update(spec.pop("metadata", {}))
@@ -102,7 +102,7 @@ def template(name: str, nodes: int = 1, *, selector: Object | None = None, **spe
 
 
 def unread(name: str, error: str = "Expected `int`, got `str`", **known: Any) -> Malformed:
-    """A template that does not decode."""
+    """Build a template that does not decode."""
     return Malformed("MODIFIED", "", name, f"uid-{name}", "7", error, **known)
 
 
@@ -111,7 +111,7 @@ def described(
     annotations: Mapping[str, str] | None = None,
     taints: Sequence[str] = (),
 ) -> Object:
-    """The `template` of a template."""
+    """Build `spec.template` of a NodeTemplate."""
     wire = [{"key": each.key, "value": each.value, "effect": each.effect} for each in map(taint, taints)]
     return {
         "metadata": {"labels": dict(labels or {}), "annotations": dict(annotations or {})},
@@ -152,7 +152,7 @@ def snapshot(
 
 
 def apply(seen: SparesSnapshot, planned: Planned) -> SparesSnapshot:
-    """The snapshot after every action succeeded, by merge patches on the wire form: what a server would do."""
+    """Return the snapshot after all actions, applied as merge patches like on a server."""
     nodes = {each.metadata.name: each for each in seen.nodes}
     templates = {each.name: each for each in seen.templates}
     pods = {name: list(each) for name, each in (seen.pods or {}).items()}
@@ -182,7 +182,7 @@ def _patched(before: Any, action: Action, planned: Planned, kind: type[Any]) -> 
 
 
 def converge(seen: SparesSnapshot, now: datetime = NOW, passes: int = 20) -> tuple[SparesSnapshot, datetime]:
-    """Plan and apply, time passing as the plans ask, until nothing is left to do or to wait for."""
+    """Plan and apply until nothing is left to do. Time advances to `wake_at`."""
     for _ in range(passes):
         planned = plan(seen, now)
         if not planned.plan.actions and planned.plan.wake_at is None:
@@ -197,7 +197,7 @@ def all_done(planned: Planned) -> Outcome:
 
 
 def outcome(planned: Planned, **results: Result) -> Outcome:
-    """Everything succeeded, but for the actions on the objects named here."""
+    """Build an outcome in which all actions succeeded, except those on the given objects."""
     return Outcome(
         results=tuple(
             ActionResult(

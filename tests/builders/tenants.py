@@ -1,4 +1,4 @@
-"""Tenants, their Namespaces and values, and a server that carries out what is planned for them."""
+"""Builders of Tenants, Namespaces and values, and the effects of plans on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLASSES = frozenset({"dc1", "dc2", "gpu"})
 
 
 def tenant_body(path: str, spec: Object | None = None, **metadata: Any) -> Object:
-    """By its place in the tree: `acme`, `acme/web`, or `root` for the top."""
+    """Build a Tenant by its path in the tree: `acme`, `acme/web`, or `root`."""
     *above, name = path.split("/")
     namespace = names.TENANT_ROOT
     for each in above:
@@ -52,7 +52,7 @@ def tenant(path: str, default: str | None = None, allowed: Iterable[str] | None 
 
 
 def kept(each: Tenant) -> Tenant:
-    """In our care."""
+    """Return the tenant with our finalizer."""
     metadata = msgspec.structs.replace(each.metadata, finalizers=(names.TENANT_FINALIZER,))
     return msgspec.structs.replace(each, metadata=metadata)
 
@@ -63,7 +63,7 @@ def deleted(each: Tenant) -> Tenant:
 
 
 def namespace(name: str, *, of: str = "", **metadata: Any) -> Namespace:
-    """`of` is the uid of the Tenant that it was made for."""
+    """Build a Namespace; `of` is the uid of the Tenant that it was created for."""
     annotations = {names.TENANT: of} if of else {}
     about = {"name": name, "uid": f"uid-{name}", "resourceVersion": "3", "annotations": annotations, **metadata}
     return msgspec.convert({"metadata": about}, Namespace)
@@ -85,7 +85,7 @@ def values_of(secret: Object) -> Any:
 
 
 def snapshot(*tenants: Tenant, **given: Any) -> TenantsSnapshot:
-    """With `tenant-root`, and of other Namespaces only those given."""
+    """Build a snapshot with the Namespace `tenant-root` and the given ones."""
     spaces: Mapping[str, Namespace] = {
         each.metadata.name: each for each in (namespace(names.TENANT_ROOT), *given.pop("namespaces", ()))
     }
@@ -112,7 +112,7 @@ def done(found: Planned) -> list[str]:
 
 
 def after(world: TenantsSnapshot, found: Planned) -> TenantsSnapshot:
-    """The world when every action has succeeded; what was to be deleted is gone at once."""
+    """Return the snapshot after all actions; deleted objects are gone at once."""
     for action in found.plan.actions:
         world = _carried_out(world, action.verb, action.object.kind, action.object, found.write(action).body)
     return world
@@ -145,7 +145,7 @@ def _is_gone(each: Tenant) -> bool:
 
 
 def settled(world: TenantsSnapshot, passes: int = 8) -> TenantsSnapshot:
-    """The world after as many passes as it takes until there is nothing to do."""
+    """Return the snapshot after passes until nothing is left to do."""
     for _ in range(passes):
         found = planned(world)
         if not found.plan.actions:

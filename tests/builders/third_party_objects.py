@@ -1,7 +1,7 @@
-"""Objects of other projects' kinds, some that fit and some that do not, each for one reason.
+"""Objects of other projects' kinds: valid ones, and invalid ones with one fault each.
 
-`SAMPLES` is what definitions alone decide; `REFUSED_BY_WEBHOOKS` is what the projects' own webhooks refuse and our
-stand-ins refuse by CEL.
+`SAMPLES` are decided by CRDs alone. `REFUSED_BY_WEBHOOKS` are denied by the projects' own webhooks, and by CEL rules of
+our stand-in CRDs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def obj(api_version: str, kind: str, spec: dict[str, Any], name: str = "sample")
 
 
 def changed(base: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The object with one field set, or left out; numbers in the path are positions in lists."""
+    """Return the object with one field set or removed; numbers in the path are list indexes."""
     made = copy.deepcopy(base)
     *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]
     place: Any = made

@@ -119,11 +119,11 @@ class TreeEnv:
         return _get(self.rest, f"{CLUSTERS}/{cluster}")
 
     def condition(self, cluster: str, type: str) -> tuple[str, str, str]:
-        """Status, reason and message."""
+        """Return status, reason and message of a condition."""
         return _condition(self.get_cluster(cluster), type)
 
     def wait_for_condition(self, cluster: str, type: str, *wanted: str) -> str:
-        """Status, or status and reason; its message."""
+        """Wait for this status, or status and reason; return the message."""
 
         def is_so() -> bool:
             return self.condition(cluster, type)[: len(wanted)] == wanted
@@ -159,7 +159,7 @@ class TreeEnv:
         self.rest.call("DELETE", f"{NODES}/{name}")
 
     def mirrors(self, cluster: str) -> list[str]:
-        """The nodes that mirror a Cluster."""
+        """Return the nodes that mirror a Cluster."""
         nodes = self.rest.get(f"{NODES}?labelSelector={MIRRORED_NODE}%3Dtrue")["items"]
         return sorted(
             each["metadata"]["name"]
@@ -175,7 +175,7 @@ class TreeEnv:
         return {} if found is None else found["status"].get("allocatable") or {}
 
     def wait_for_allocatable(self, node: str, **amounts: str) -> None:
-        """By amount. A name of a resource that is no word is given with underscores for what is not."""
+        """Wait for these amounts. Underscores in a keyword replace other characters of the resource name."""
         until(lambda: is_allocatable(self.allocatable(node), amounts), f"{node} offers {amounts}", PATIENCE)
 
     def ready(self, node: str) -> tuple[str, str, str]:
@@ -185,7 +185,7 @@ class TreeEnv:
         return str(self.get_node(node)["metadata"]["annotations"].get(key, ""))
 
     def wait_for_ready(self, node: str, *wanted: str) -> str:
-        """Status, or status and reason; its message."""
+        """Wait for this status of Ready, or status and reason; return the message."""
         until(lambda: self.ready(node)[: len(wanted)] == wanted, f"{node} is Ready={wanted}", PATIENCE)
         return self.ready(node)[2]
 
@@ -193,7 +193,7 @@ class TreeEnv:
         until(lambda: is_so(self.get_node(node)["spec"]), f"the spec of {node} is so", PATIENCE)
 
     def wait_for_labels(self, node: str, **labels: str | None) -> None:
-        """None: it is not there."""
+        """Wait for these labels; None means that a label is missing."""
 
         def are_so() -> bool:
             has = self.get_node(node)["metadata"]["labels"]
@@ -249,7 +249,7 @@ class TreeEnv:
     # cleanup
 
     def close(self, timeout: float = 15.0) -> None:
-        """`timeout` is for the operator to end what is left; none where none runs any more."""
+        """Delete everything. `timeout` is the time for the operator to remove its finalizers; 0 if none runs."""
         left = [cluster for cluster in self._clusters if self.get_cluster(cluster) is not None]
         for cluster in left:
             self.annotate(cluster, paused=None)

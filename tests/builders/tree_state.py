@@ -34,7 +34,7 @@ VERSION = "v1.36.4"
 
 
 def taint(text: str) -> Object:
-    """`key=value:Effect`, or `key:Effect`."""
+    """Parse a taint `key=value:Effect` or `key:Effect`."""
     rest, _, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
     return {"key": key, "effect": effect, **({"value": value} if value else {})}
@@ -70,7 +70,7 @@ def _model(
 
 
 def cluster(name: str = "east", *models: Object, metadata: Object | None = None, **tree: Any) -> Cluster:
-    """A stored Cluster that already has the finalizer. Tree options have their JSON names."""
+    """Build a stored Cluster that already has the finalizer. Tree options have their JSON names."""
     own: Object = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1}
     own["finalizers"] = [names.FINALIZER]
     own |= metadata or {}
@@ -94,7 +94,7 @@ def leaf_node(
     more: Mapping[str, str] | None = None,
     **labels: str,
 ) -> TreeNode:
-    """`more` are further resources, `labels` are in addition to its hostname."""
+    """Build a leaf node; `more` are further resources, `labels` are in addition to the hostname."""
     wire: Object = {
         "metadata": {"name": name, "uid": f"leaf-{name}", "labels": {"kubernetes.io/hostname": name, **labels}},
         "spec": {"unschedulable": is_cordoned, "taints": [taint(each) for each in taints]},
@@ -139,13 +139,13 @@ def failing(since: datetime = NOW) -> LeafHealth:
 
 
 def leaf(*nodes: TreeNode, health: LeafHealth | None = None, **given: Any) -> Leaf:
-    """A leaf that has been listed and responds."""
+    """Build a leaf that has been listed and responds."""
     known = {"is_synced": True, "is_connected": True, "version": VERSION, "health": health or alive(), **given}
     return Leaf(nodes={each.name: each for each in sorted(nodes, key=lambda each: each.name)}, **known)
 
 
 def unreached_leaf(error: str = "connection refused", **given: Any) -> Leaf:
-    """A leaf that has never been reached."""
+    """Build a leaf that has never been reached."""
     return Leaf(error=error, **given)
 
 
@@ -160,7 +160,7 @@ def root_node(
     taints: Sequence[str] = (),
     **spec: Any,
 ) -> TreeNode:
-    """A node of the root that mirrors nothing."""
+    """Build a node of the root that mirrors nothing."""
     metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
     metadata |= {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
     body = {"metadata": metadata, "spec": {"taints": [taint(each) for each in taints], **spec}}
@@ -168,7 +168,7 @@ def root_node(
 
 
 def left_by_kosmos(name: str, cluster: str = "east", **given: Any) -> TreeNode:
-    """A mirrored node as Kosmos creates it."""
+    """Build a mirrored node as Kosmos creates it."""
     return root_node(
         name,
         labels={MIRRORED_NODE: "true", "kubernetes.io/role": "agent", **given.pop("labels", {})},
@@ -232,7 +232,7 @@ class TreeState:
         return replace(self, now=self.now + timedelta(seconds=seconds))
 
     def after(self, planned: Planned) -> TreeState:
-        """The state after every action has succeeded. A Cluster without finalizers is still included."""
+        """Return the state after all actions succeeded. A Cluster without finalizers is still included."""
         roots, own = dict(self.roots), self.cluster
         for action in planned.plan.actions:
             if action.object.kind == names.KIND:
@@ -244,7 +244,7 @@ class TreeState:
         return replace(self, roots=roots, cluster=own)
 
     def settled(self, passes: int = 6) -> TreeState:
-        """The state after reconciling until nothing is left to do."""
+        """Return the state after reconciling until nothing is left to do."""
         tree = self
         for _ in range(passes):
             planned = tree.plan()
@@ -255,7 +255,7 @@ class TreeState:
 
 
 def settled_state(*models: Object, nodes: Iterable[TreeNode], **given: Any) -> TreeState:
-    """A Cluster with all its nodes, created two seconds ago."""
+    """Build a Cluster with all its nodes, created two seconds ago."""
     tree = TreeState(cluster("east", *models, **given), leaf(*nodes))
     return tree.settled().later(2)
 
@@ -281,7 +281,7 @@ def _written(before: Cluster, action: Action, planned: Planned) -> Cluster:
 
 
 def _patched(before: Any, body: Object, action: Action, planned: Planned) -> Any:
-    """Like the API server: a stale resourceVersion fails the test."""
+    """Apply a patch like the API server; a stale resourceVersion fails the test."""
     expected = planned.write(action).resource_version
     version = before.metadata.resource_version
     is_mirror_of = any(planned.writes[each].resource_version == expected for each in _earlier(action, planned))
@@ -293,7 +293,7 @@ def _patched(before: Any, body: Object, action: Action, planned: Planned) -> Any
 
 
 def _earlier(action: Action, planned: Planned) -> list[str]:
-    """The preceding actions on the same object, whose resulting resourceVersion the action expects."""
+    """Return the preceding actions on the object, whose resulting resourceVersion the action expects."""
     return [each.id for each in planned.plan.actions if each.id in action.after and each.object == action.object]
 
 

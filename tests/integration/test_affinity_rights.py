@@ -46,5 +46,5 @@ def test_every_right_is_used_and_no_other_is_needed(audited, own_affinity_env):
 
     # The embedded server has no claims to watch.
     unserved = set() if affinity.api.is_real else {f"{verb} {CLAIMS.plural}" for verb in ("list", "watch")}
-    assert audit.needless(RARE | unserved) == set()
-    assert audit.beyond() == set()
+    assert audit.unused(RARE | unserved) == set()
+    assert audit.forbidden() == set()

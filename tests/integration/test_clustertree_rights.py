@@ -35,8 +35,8 @@ def test_every_right_is_used_and_no_other_is_needed(tree, audited, operator):
     tree.wait_until(lambda: tree.get_cluster(east) is None, "the Cluster is gone")
     tree.wait_until(lambda: audit.has(f"delete leases.coordination.k8s.io in {NAMESPACE}"), "its share is given back")
 
-    assert audit.needless() == set()
-    assert audit.beyond() == set()
+    assert audit.unused() == set()
+    assert audit.forbidden() == set()
 
 
 def test_secrets_are_read_in_the_granted_namespaces_alone(api, tree, operator):

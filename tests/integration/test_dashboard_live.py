@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from tests.builders.labels import API_VERSION, LABELS
-from tests.builders.managers import a_world
+from tests.builders.managers import empty_world
 
 from nodeyard.dashboard.live import Live
 from nodeyard.plan.brake import parse_limit
@@ -20,7 +20,7 @@ from nodeyard.watch.informers import InformerFactory
 
 @pytest.fixture
 async def world(clock):
-    async with a_world(clock) as world:
+    async with empty_world(clock) as world:
         await world.add_rule("a", "blue", disruptive=True)
         await world.add_nodes("a", "n1", "n2", "n3")
         yield world

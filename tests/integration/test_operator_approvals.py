@@ -5,7 +5,7 @@ import dataclasses
 import msgspec
 import pytest
 from tests.builders.labels import API_VERSION, LABELS, RULES
-from tests.builders.managers import a_world
+from tests.builders.managers import empty_world
 
 from nodeyard.app.approvals import NotHeld, approve
 from nodeyard.app.dry_planner import dry_planning
@@ -18,7 +18,7 @@ from nodeyard.plan.model import ObjectRef
 
 @pytest.fixture
 async def world(clock):
-    async with a_world(clock) as world:
+    async with empty_world(clock) as world:
         await world.add_rule("a", "blue", disruptive=True)
         await world.add_nodes("a", "n1", "n2", "n3")
         yield world

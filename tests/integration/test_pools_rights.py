@@ -72,8 +72,8 @@ def test_every_right_is_used_and_no_other_is_needed(own_pools_env, elsewhere, hu
     own_pools_env.delete(name)
     own_pools_env.wait_until(lambda: not own_pools_env.exists(f"{CLUSTERS}/{name}"), "it is gone")
 
-    assert audit.needless(RARE) == set()
-    assert audit.beyond() == set()
+    assert audit.unused(RARE) == set()
+    assert audit.forbidden() == set()
 
 
 def test_its_account_reads_a_secret_by_its_name_and_lists_none(api, eventually):

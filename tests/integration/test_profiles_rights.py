@@ -90,8 +90,8 @@ def test_every_right_is_used_and_no_other_is_needed(api, profiles_env, declared,
             f"an approval that nothing needs goes from {path}",
         )
 
-    assert audit.needless(RARE) == set()
-    assert audit.beyond() == set()
+    assert audit.unused(RARE) == set()
+    assert audit.forbidden() == set()
 
 
 def test_configuration_is_written_in_the_granted_namespaces_alone(api, profiles_env, operator):

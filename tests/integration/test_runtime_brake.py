@@ -2,7 +2,7 @@
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import a_world, cut
+from tests.builders.managers import cut, empty_world
 
 from nodeyard.client.errors import AdmissionDenied, Status
 from nodeyard.client.resources import LEASES, NAMESPACES, NODES
@@ -15,7 +15,7 @@ FEW = parse_limit("2,10%")
 
 @pytest.fixture
 async def world(clock):
-    async with a_world(clock) as world:
+    async with empty_world(clock) as world:
         yield world
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import a_world
+from tests.builders.managers import empty_world
 
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, LEASES, NODES, untyped
 from nodeyard.kube.timestamps import format_rfc3339
@@ -17,7 +17,7 @@ from nodeyard.watch.reflector import SILENT_SECONDS
 
 @pytest.fixture
 async def world(clock):
-    async with a_world(clock) as world:
+    async with empty_world(clock) as world:
         yield world
 
 

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import a_world, cut
+from tests.builders.managers import cut, empty_world
 
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.names import NAMESPACE
@@ -17,7 +17,7 @@ UNELECTED = "nodeyard-unelected-labels"
 
 @pytest.fixture
 async def world(clock):
-    async with a_world(clock) as world:
+    async with empty_world(clock) as world:
         yield world
 
 

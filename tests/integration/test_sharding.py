@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import a_world, cut
+from tests.builders.managers import cut, empty_world
 from tests.builders.remote_clusters import RemoteClusters, leaves, node, secret
 
 from nodeyard.apiserver.server import Server
@@ -25,7 +25,7 @@ SHARDED = replace(labels.LABELS, is_sharded=True)
 
 @pytest.fixture
 async def world(clock):
-    async with a_world(clock) as world:
+    async with empty_world(clock) as world:
         for rule in RULES:
             await world.add_rule(rule, "blue")
             await world.add_nodes(rule, f"{rule}-n1", f"{rule}-n2")

@@ -84,9 +84,9 @@ def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as
     spares_env.delete(web)
     eventually(lambda: spares_env.get_template(web) is None, "the template is gone")
 
-    assert audit.needless() == set()
-    assert audit.beyond() == set()
-    assert audit.loose(names.PEER_LEASE, lease_name(SPARES.name)) == set()
+    assert audit.unused() == set()
+    assert audit.forbidden() == set()
+    assert audit.too_broad(names.PEER_LEASE, lease_name(SPARES.name)) == set()
 
 
 @pytest.fixture
