@@ -16,13 +16,13 @@ HERE = Path(__file__).parent
 WAITING = ("conformance", "integration", "real", "surface")
 COMPUTING_BETWEEN = 2
 
-# As in production. What is meant for terminals costs more than most of what it tells of.
+# As in production: formatting for terminals costs more than most of the logged work.
 structlog.configure(processors=[json_line])
 
-# Thousands of tests are collected, and stay: the collector need not walk them again and again.
+# Freeze the thousands of collected tests, so that garbage collection does not walk them.
 gc.disable()
 
-# The same examples on every machine and however busy it is: a red run means a change, not bad luck.
+# The same examples on every machine and under any load, so that a failure means a change.
 settings.register_profile(
     "nodeyard",
     deadline=None,
@@ -32,7 +32,7 @@ settings.register_profile(
 settings.load_profile("nodeyard")
 
 
-# Here the fixtures of the plugin go by their short names.
+# Short names of the plugin's fixtures.
 
 
 @pytest.fixture(scope="session")

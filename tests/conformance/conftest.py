@@ -30,13 +30,13 @@ def another(api) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture
 def http(api) -> Session:
-    """Plain HTTP as administrator."""
+    """HTTP client with the administrator's rights."""
     return Session(api.url, api.authority.pem, api.admin_token)
 
 
 @pytest.fixture
 def fresh() -> Callable[[str], str]:
-    """Names nobody else uses: `fresh("node")` is `node-17`."""
+    """Return unique names: `fresh("node")` is `node-17`."""
     return lambda word: f"{word}-{next(_numbers)}"
 
 
@@ -51,7 +51,7 @@ def namespace(http: Session, fresh) -> Iterator[str]:
 
 @pytest.fixture
 def configmaps(namespace: str) -> str:
-    """The path of a collection to play with."""
+    """Return the path of a collection for tests."""
     return f"/api/v1/namespaces/{namespace}/configmaps"
 
 
@@ -131,7 +131,7 @@ def is_in_force(http: Session, configmaps: str, policy: str) -> bool:
 
 @pytest.fixture(scope="session")
 def gadgets(api) -> Iterator[str]:
-    """A kind in two versions that differ in name alone; v1 is stored."""
+    """Install a CRD with two versions of the same schema; v1 is stored."""
     version = {
         "served": True,
         "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},

@@ -14,7 +14,7 @@ READ_NODES = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list
 
 
 class CertificateSession(Session):
-    """Requests of a user who shows a client certificate."""
+    """Client of a user with a client certificate."""
 
     def __init__(self, api, kubeconfig, tmp_path) -> None:
         super().__init__(api.url, api.authority.pem)
@@ -26,7 +26,7 @@ class CertificateSession(Session):
 
 @pytest.fixture
 def acting(api, tmp_path, fresh):
-    """Requests as a new user with these rights."""
+    """Client of a new user with these rights."""
 
     def act(rules=(), groups=(), namespace=None) -> CertificateSession:
         session = CertificateSession(

@@ -24,7 +24,7 @@ def http(server) -> Session:
 
 @pytest.fixture
 def audited(server, namespace, eventually):
-    """The one event about an object of the test's namespace."""
+    """Return the only audit event about an object of the test's namespace."""
 
     def find(name: str) -> dict:
         def found() -> list[dict]:
@@ -38,7 +38,7 @@ def audited(server, namespace, eventually):
 
 
 def remarks(event: dict) -> dict[str, str]:
-    """The annotations but those of authorization, which are about the person and not the object."""
+    """Return the annotations without those of authorization, which are about the user."""
     return {key: value for key, value in event["annotations"].items() if not key.startswith("authorization.k8s.io/")}
 
 

@@ -1,4 +1,4 @@
-"""Bad input of every kind: the real server's status code each time, and the server stays up."""
+"""Bad input of every kind: the server answers with the status code of the real one and stays up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that are something else than their endpoint takes: each with the real server's very words."""
+"""Bodies that do not fit their endpoint, with the exact messages of the real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes of built-in kinds: defaults, what is refused, and in which words; answers recorded from the real server."""
+"""Writes of built-in kinds: defaults, refusals and their messages, recorded from the real server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def session(api) -> Session:
 
 @pytest.fixture(scope="module")
 def place(session: Session) -> Iterator[str]:
-    """One namespace for all: the cases leave nothing behind."""
+    """One namespace for all cases, which are dry runs."""
     session.post("/api/v1/namespaces", {"metadata": {"name": PLACE}})
     yield PLACE
     session.delete(f"/api/v1/namespaces/{PLACE}")

@@ -1,4 +1,4 @@
-"""410 Gone: what is asked about a past that the server no longer remembers."""
+"""410 Gone: lists and watches from compacted revisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOO_OLD = "The resourceVersion for the provided list is too old."
 
 @pytest.fixture(scope="module")
 def forgetful(another):
-    """A server of its own, because its past is taken from it."""
+    """A server of its own, because its history is compacted."""
     return another()
 
 
@@ -23,7 +23,7 @@ def http(forgetful) -> Session:
 
 @pytest.fixture(scope="module")
 def past(forgetful, http) -> dict[str, str]:
-    """A revision before three objects, one of which is gone, and a token into their list; both forgotten since."""
+    """A revision before three objects, one of which is deleted, and a continue token; both compacted since."""
     before = http.get(CONFIGMAPS).json["metadata"]["resourceVersion"]
     for name in "abc":
         assert http.post(CONFIGMAPS, {"metadata": {"name": name}}).status == 201

@@ -1,4 +1,4 @@
-"""Updates that create: some built-in kinds are made by a PUT to where they should be."""
+"""Updates that create: some built-in kinds can be created by a PUT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions that change while there are objects, want names that are taken, or go."""
+"""CRDs that change while objects exist, whose names are taken, or that are deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def version(name: str = "v1", *, served: bool = True, storage: bool = True, **fi
 
 
 class Group:
-    """The kinds of an API group of the test's own."""
+    """Installs CRDs in an API group of the test's own."""
 
     def __init__(self, http, name: str, namespace: str, eventually) -> None:
         self.http, self.name, self.namespace, self.eventually = http, name, namespace, eventually
@@ -103,7 +103,7 @@ def test_an_old_object_is_found_by_a_field_that_has_become_selectable(http, chan
     assert (found("spec.a=1"), found("spec.a=2")) == (["x"], [])
 
 
-# the end
+# deletion
 
 
 def test_a_definition_can_be_deleted_though_its_stored_version_is_not_served(http, group, eventually):

@@ -1,4 +1,4 @@
-"""Every path with every method: what is not there is 404, what is not meant that way is 405, nothing else succeeds."""
+"""Every path with every method: 404 for an unknown path, 405 for an unsupported method, and nothing else succeeds."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ ANSWERS = {
     f"{CUSTOM}/v3/gadgets": NOTHING,
     f"{CUSTOM}/v1/namespaces/default/gadgets/nobody/status": NOTHING,
 }
-"""The status of the answer to each of the methods, in their order; what is sent is empty."""
+"""Return the status of each method, in order; bodies are empty."""
 
 
 @pytest.mark.parametrize("path", ANSWERS)

@@ -1,4 +1,4 @@
-"""Owner references: what goes when its owner goes."""
+"""Owner references: dependents are deleted with their owner."""
 
 from __future__ import annotations
 

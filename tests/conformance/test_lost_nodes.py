@@ -1,6 +1,6 @@
-"""A node whose lease is no longer renewed: lost after fifty seconds, and found again when it speaks.
+"""A node whose lease is no longer renewed: Unknown after fifty seconds, and Ready again when it is renewed.
 
-Both servers run with their default periods, so this file takes a minute; everything about it is one test.
+Both servers run with their default periods, so this file takes a minute, and all assertions are in one test.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nodeyard.testing.session import STRATEGIC
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 GRACE = 50.0
 LATE = 40.0
-"""The real controller hears of a renewal up to five seconds late, looks every five, and shares its machine."""
+"""The real controller checks every five seconds and may see a renewal five seconds late."""
 RENEWAL = 8.0
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 class Kubelet:
-    """A node that posts its status once and then lives by its lease."""
+    """Create a node that posts its status once and then only renews its lease."""
 
     def __init__(self, http, name: str, zone: str) -> None:
         self._http = http
@@ -62,7 +62,7 @@ class Kubelet:
 
 @pytest.fixture
 def kubelets(http, fresh):
-    """Three in a zone of their own, of which one will fall silent: a zone that is lost as a whole drives nobody out."""
+    """Three nodes in a zone, one of which stops reporting: pods are not evicted if a whole zone is lost."""
     zone = fresh("zone")
     found = [Kubelet(http, fresh("beating"), zone) for _ in range(3)]
     yield found
@@ -101,7 +101,7 @@ def test_a_node_is_lost_fifty_seconds_after_its_last_lease(http, namespace, kube
 
 
 def run_pod(http, namespace: str, node: str) -> str:
-    """A pod that is ready on a node; its path."""
+    """Create a ready pod on a node; return its path."""
     pods = f"/api/v1/namespaces/{namespace}/pods"
     spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}]}
     assert http.post(pods, {"metadata": {"name": "p"}, "spec": spec}).status == 201

@@ -10,13 +10,13 @@ from nodeyard.testing.session import STRATEGIC
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LATE = 50.0
-"""The real controller looks every five seconds and drives pods off one node of a zone every ten; off none while it
-takes the zone to be down, as when it looks before the others have reported, and for ten seconds after that."""
+"""The real controller checks every five seconds and taints one node of a zone every ten; none while it takes the zone
+to be down, as when it checks before the other nodes have reported, and for ten seconds after that."""
 
 
 @pytest.fixture
 def node(http, fresh):
-    """A node whose kubelet is heard of right now, beside two that are well: a cluster all down drives nobody out."""
+    """A node with a current heartbeat, beside two healthy ones: no pod is evicted if all nodes are down."""
     names = [fresh("lively") for _ in range(3)]
     for name in names:
         http.post("/api/v1/nodes", {"metadata": {"name": name}})

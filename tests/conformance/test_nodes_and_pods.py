@@ -1,4 +1,4 @@
-"""Nodes, pods, leases and namespaces: what the server does to them on its own."""
+"""Nodes, pods, leases and namespaces: defaults, allocation and controllers of the server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from nodeyard.testing.session import STRATEGIC, TABLE
 
 EMPTYING = 90.0
-"""Each test leaves a namespace behind, and the real controller empties them in turn, five seconds late."""
+"""Each test leaves a namespace, and the real controller empties them one after another, five seconds late."""
 
 
 def pod(name: str, **spec) -> dict:

@@ -1,4 +1,4 @@
-"""Objects one at a time: create, read, update, and what is refused on the way."""
+"""Single objects: create, read, update, and refusals."""
 
 from __future__ import annotations
 

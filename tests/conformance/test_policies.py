@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy: CEL that says no, warns, or takes note."""
+"""ValidatingAdmissionPolicy: CEL that denies, warns or audits."""
 
 from __future__ import annotations
 

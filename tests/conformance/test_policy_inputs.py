@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def bob(api, namespace, fresh):
-    """Someone who may write configmaps and approve them, here; `headers` make a request his."""
+    """A user who may write and approve ConfigMaps in the namespace; `headers` impersonate them."""
     name = fresh("bob")
     rules = [
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "update", "get", "approve"]},
@@ -40,7 +40,7 @@ CHECKS = {
     "error": ("authorizer.requestResource.check('approve').errored()", False),
     "variable": ("variables.may", True),
 }
-"""Questions about bob by the name of the configmap he writes, and their answers."""
+"""Authorizer checks about bob by the name of the ConfigMap that he writes, and their results."""
 
 SCALE = "authorizer.group('apps').resource('deployments').subresource('scale').namespace('{ns}')"
 
@@ -125,7 +125,7 @@ def limits(http, gadgets, namespace):
 
 @pytest.fixture
 def limited(http, gadgets, limits, enforce, eventually):
-    """A policy that lets no configmap hold more keys than its parameters say."""
+    """A policy that limits the number of keys of a ConfigMap by its parameters."""
 
     def limit(reference: dict, *params: dict) -> str:
         eventually(lambda: http.get(limits).status == 200, "the kind is served")

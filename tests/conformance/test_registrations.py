@@ -1,4 +1,4 @@
-"""APIServices: which server is behind a version of a group. Kept and told on both servers, followed on the real one."""
+"""APIServices: both servers store and report them, only the real one forwards requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that are taken and never stored (Scale, Binding, Eviction, TokenRequest, reviews): typed like any other."""
+"""Kinds that are never stored (Scale, Binding, Eviction, TokenRequest, reviews): decoded and checked like any other."""
 
 from __future__ import annotations
 

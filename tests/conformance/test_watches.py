@@ -1,4 +1,4 @@
-"""Watches: what is seen, from when, and how they end."""
+"""Watches: events, start revision, and how they end."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def by_service(hooks, namespace: str, **more) -> dict:
 
 @pytest.fixture
 def service(http, namespace):
-    """A Service whose name leads to this machine."""
+    """A Service whose name resolves to this machine."""
     spec = {"type": "ExternalName", "externalName": "localhost"}
     answer = http.post(f"/api/v1/namespaces/{namespace}/services", {"metadata": {"name": "hook"}, "spec": spec})
     assert answer.status == 201, answer.content
@@ -102,7 +102,7 @@ def test_a_service_without_that_port_fails_the_write(http, hooks, register, conf
     assert answer.message.endswith('no service port 8443 found for service "hook"')
 
 
-# in time
+# timeouts
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
@@ -122,7 +122,7 @@ def test_a_webhook_that_does_not_answer_in_time_has_failed(http, hooks, register
         )
 
 
-# in rounds
+# reinvocation
 
 
 def label(key: str, value: str):
@@ -185,7 +185,7 @@ def test_there_is_no_third_round(http, hooks, register, configmaps):
     assert answer.json["metadata"]["labels"] == {"x": "y", "first": "r2", "second": "r3"}
 
 
-# in which version
+# versions
 
 
 def only_v1(gadgets: str, policy: str) -> dict:
@@ -219,7 +219,7 @@ def test_with_exact_matching_only_the_named_version_counts(http, hooks, register
     assert hooks.paths == ["/gadget"]
 
 
-# for what is posted to a pod
+# pod subresources
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Admission webhooks: really called, over TLS."""
+"""Admission webhooks, called over TLS."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ from nodeyard.testing.operators import Operators
 
 @pytest.fixture(scope="session")
 def node_templates(api):
-    """Their definition, on the server."""
+    """The CRD of spares on the server."""
     third_party_crds.install(api.rest, [NODE_TEMPLATE.render()])
 
 
 @pytest.fixture
 def spares_env(api, node_templates):
-    """Spare nodes and templates of this test alone. Ask for it before `operator`, so that it outlives those."""
+    """Spare nodes and templates of this test. Request it before `operator`, so that it is torn down later."""
     spares_env = SparesEnv(api.rest)
     yield spares_env
     spares_env.close()
@@ -43,7 +43,7 @@ def spares_env(api, node_templates):
 
 @pytest.fixture(scope="session")
 def pool_crds(api):
-    """The definitions of pools, on the server; a kubeconfig that is replaced is used soon."""
+    """The CRDs of pools on the server; a replaced kubeconfig is read soon."""
     third_party_crds.install(api.rest, list(POOLS.definitions()))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(connection, "READ_SECONDS", 1.0)
@@ -52,7 +52,7 @@ def pool_crds(api):
 
 @pytest.fixture
 def own_pools_env(api, pool_crds, machines):
-    """LatticeClusters of this test alone. Ask for it before `operator`, so that it outlives those."""
+    """LatticeClusters of this test. Request it before `operator`, so that it is torn down later."""
     own_pools_env = PoolsEnv(api, machines)
     yield own_pools_env
     own_pools_env.close()
@@ -60,9 +60,9 @@ def own_pools_env(api, pool_crds, machines):
 
 @pytest.fixture(scope="module")
 def pools_env(api, pool_crds, machines):
-    """LatticeClusters that the tests of a file share, with an operator that runs all the while and drains fast.
+    """LatticeClusters that the tests of a file share, with a running operator that drains fast.
 
-    A control plane costs more than a pool: have one cluster, and pools of its own for each test.
+    A control plane costs more than a pool: use one cluster, and other pools in each test.
     """
     own_pools_env, operators = PoolsEnv(api, machines), Operators(api, pytest.fail)
     with pytest.MonkeyPatch.context() as patched:
@@ -76,20 +76,20 @@ def pools_env(api, pool_crds, machines):
 
 @pytest.fixture(scope="session")
 def leaf_servers(api):
-    """Two further servers of the same make, without controllers: their nodes are what tests say."""
+    """Two further servers of the same type without controllers, so that only tests change their nodes."""
     with ExitStack() as stack:
         yield [stack.enter_context(ControlPlane() if api.is_real else EmbeddedServer(controllers=())) for _ in "ab"]
 
 
 @pytest.fixture(scope="session")
 def cluster_kind(api):
-    """The definition of clustertree, on the server."""
+    """The CRD of clustertree on the server."""
     third_party_crds.install(api.rest, list(CLUSTERTREE.definitions()))
 
 
 @pytest.fixture(scope="module")
 def tree_operator(api, cluster_kind):
-    """An operator that runs all the while, with rounds of two seconds instead of ten."""
+    """An operator that runs during all tests of the file, with lease rounds of two seconds instead of ten."""
     operators = Operators(api, pytest.fail)
     yield operators(with_fast_lease_loop())
     operators.close()
@@ -97,7 +97,7 @@ def tree_operator(api, cluster_kind):
 
 @pytest.fixture
 def tree(request, api, cluster_kind, leaf_servers):
-    """Clusters and leaf nodes of this test alone. Ask for it before `operator`, so that it outlives those."""
+    """Clusters and leaf nodes of this test. Request it before `operator`, so that it is torn down later."""
     tree = TreeEnv(api, leaf_servers)
     yield tree
     tree.close(timeout=15.0 if "tree_operator" in request.fixturenames else 0.0)
@@ -105,18 +105,20 @@ def tree(request, api, cluster_kind, leaf_servers):
 
 @pytest.fixture(scope="session")
 def affinity_crds(api):
-    """The definitions of affinity and of Flux, on the server; kinds that are not declared any more go soon."""
+    """The CRDs of affinity and of Flux on the server; kinds that are no longer declared are deleted soon."""
     install_crds(api)
     with pytest.MonkeyPatch.context() as patched:
-        # A real one that is deleted within a second of a change may stay for minutes: see `definitions.SETTLE`.
+        # A real CRD that is deleted within a second of a change may stay for minutes: see `definitions.SETTLE`.
         patched.setattr(definitions, "SETTLE", timedelta(seconds=2 if api.is_real else 0.5))
         yield
 
 
 @pytest.fixture(scope="module")
 def affinity(api, affinity_crds):
-    """Classes, tenants and applications of one file, with an operator that runs all the while and is asked at
-    admission. Use names of your own for each test (`affinity_env.unique`)."""
+    """Classes, tenants and applications of one file, with a running operator whose webhooks are registered.
+
+    Use unique names in each test (`affinity_env.unique`).
+    """
     with run_affinity_env(api) as affinity:
         affinity.start()
         yield affinity
@@ -124,17 +126,15 @@ def affinity(api, affinity_crds):
 
 @pytest.fixture
 def own_affinity_env(api, affinity_crds):
-    """The same of one test alone, which starts its own operators; they have to be there still when it ends."""
+    """The same for one test that starts its own operators; they must still run at teardown."""
     with run_affinity_env(api) as affinity:
         yield affinity
 
 
 @pytest.fixture
 def audited(api, monkeypatch):
-    """`audited(SPARES)`: what operators ask for from here on, beside their rights (`rights.Audit`).
-
-    What they make once for all is made anew.
-    """
+    """`audited(SPARES)`: audit the requests of operators from now on (`rights.Audit`). Objects that they create only
+    once are deleted first."""
     registered = []
 
     def begin(capability, **options):

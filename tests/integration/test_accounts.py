@@ -1,4 +1,4 @@
-"""The account of each capability, on both servers: what a stolen token of it must not be able to do."""
+"""Rights of each capability's ServiceAccount on both servers: requests that a stolen token must not make."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def attacks(namespace):
 
 
 def elsewhere():
-    """Requests that no account may make in a namespace that nobody granted."""
+    """Requests that no account may make in a namespace without grants."""
     core = "/api/v1/namespaces/kube-system"
     config_map = {"metadata": {"name": "stolen"}}
     return {
@@ -105,7 +105,7 @@ def elsewhere():
 
 @pytest.fixture(scope="module")
 def cluster(api, request):
-    """With the roles of all capabilities, what they may be granted in one namespace, and the policies."""
+    """A server with the roles of all capabilities, the grants in one namespace, and the policies."""
     rest = api.rest
     namespaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in (GRANTED, NAMESPACE)
@@ -133,7 +133,7 @@ def binding(capability, grant):
 
 
 def tried(cluster, capability, method, path, body):
-    """The status of a request that a capability's account sends; nothing is stored."""
+    """Return the status of a dry run by a capability's account."""
     headers = {"Impersonate-User": rbac.username(f"nodeyard-{capability}")}
     query = {} if method == "GET" else {"dryRun": "All"}
     if method == "APPLY":
@@ -146,7 +146,7 @@ def tried(cluster, capability, method, path, body):
 @pytest.mark.parametrize("capability", NAMES)
 def test_a_stolen_token_does_not_lead_to_more_rights(cluster, capability, eventually):
     granted = attacks(GRANTED)
-    # A real server learns of policies and roles by a watch, a moment later.
+    # A real server sees policies and roles a moment later, by its watches.
     minted = granted["mint a token by a Secret"]
     eventually(
         lambda: "may write only Secrets of type Opaque" in tried(cluster, "profiles", *minted).message,
@@ -180,7 +180,7 @@ def test_no_writable_secret_becomes_the_token_of_another_account(cluster, capabi
 
 
 def test_the_account_of_affinity_applies_the_values_of_a_tenant(cluster):
-    """So that a refusal of another type is the policy's."""
+    """Shows that the policy denies other types."""
     body = {"apiVersion": "v1", "kind": "Secret", **secret("Opaque", VALUES_SECRET)}
     path = f"/api/v1/namespaces/{GRANTED}/secrets/{VALUES_SECRET}"
     assert tried(cluster, "affinity", "APPLY", path, body).status == 201
@@ -276,7 +276,7 @@ def test_the_approver_role_can_set_the_annotation(api, people, template, eventua
 
 
 def test_the_account_of_the_operator_can_run_plan(api, people):
-    """With the rights of the chart, Secrets and ConfigMaps granted in no namespace."""
+    """A person with the chart's role; Secrets and ConfigMaps are granted in no namespace."""
     rules = [rule for capability in PLANNED for rule in rbac.rules(capability)]
     done = planned(api.user("accounts-operator", rules=rules))
     assert done.returncode in {0, 2}, done.stdout + done.stderr

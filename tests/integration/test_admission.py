@@ -1,4 +1,4 @@
-"""Webhooks of a capability as people meet them: really called, over TLS, on both servers."""
+"""Webhooks of a capability, called by the API server over TLS, on both servers."""
 
 import json
 
@@ -25,14 +25,14 @@ from nodeyard.testing.rest import RestError
 
 @pytest.fixture
 def registrations(api):
-    """The webhooks go at the end of the test. Ask for it before `operator`, which would put them back."""
+    """Delete the webhooks after the test. Request it before `operator`, which would restore them."""
     yield
     discard_webhooks(api.rest)
 
 
 @pytest.fixture
 def rules(api):
-    """LabelRules of this test; at its end they go."""
+    """LabelRules of this test; deleted after it."""
     made = []
 
     def create(name, team=None):
@@ -47,7 +47,7 @@ def rules(api):
 
 @pytest.fixture
 def guard(registrations, operator, rules, api, eventually):
-    """Start an operator with webhooks, and wait until the API server asks each of them."""
+    """Start an operator with webhooks, and wait until the API server calls each of them."""
 
     def start(capability=GUARDED, **options):
         running = operator(capability, webhooks=LOCAL_WEBHOOKS, **options)
@@ -171,6 +171,6 @@ def test_a_request_to_an_unregistered_path_is_not_found_and_not_counted(guard, a
 
 
 def served(api):
-    """The ports that the API server is sent to."""
+    """Return the ports in the registered URLs."""
     entries = api.rest.get(f"{VALIDATING}/{NAME}")["webhooks"] + api.rest.get(f"{MUTATING}/{NAME}")["webhooks"]
     return {int(entry["clientConfig"]["url"].split(":")[2].split("/")[0]) for entry in entries}

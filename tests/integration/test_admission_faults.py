@@ -1,4 +1,4 @@
-"""Two entries for one review, Fail where it matters and Ignore elsewhere, while things go wrong; on both servers."""
+"""One review registered twice, with Fail for tenants and Ignore elsewhere, under faults; on both servers."""
 
 import http.client
 import itertools
@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 RESTLESS = RotationPolicy(
     valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=4), interval=0.2, settle=2.0
 )
-"""A new certificate every few seconds, and time enough for clients that connect with the bundle they read before."""
+"""Rotate certificates every few seconds, slowly enough for clients that connect with the previous bundle."""
 
 
 def judge(review, _view):
@@ -99,7 +99,7 @@ def start(operator, place, eventually):
 
 @pytest.fixture
 def asked(place, eventually):
-    """Wait until the API server asks both entries."""
+    """Wait until the API server calls both entries."""
 
     def wait():
         for namespace in (TENANT, OTHER):
@@ -152,8 +152,8 @@ def test_another_replica_answers_when_one_stops(start, asked, place, eventually)
 
 
 def test_certificates_rotate_under_load_and_no_call_fails(api, start, asked, place, eventually):
-    """Calls of the API server, which keeps its connections, and beside them of clients that make a new one for each and
-    trust what was registered a moment before; to the leader and to a follower."""
+    """Calls of the API server, which keeps its connections, and of clients that open a new one for each call and trust
+    the bundle registered just before; to the leader and to a follower."""
     leader, follower = start(RESTLESS, identity="leader").wait_until_leading(), start(RESTLESS, identity="follower")
     asked()
     load = Load()
@@ -177,7 +177,7 @@ def registered(api):
 
 
 def connect(port, registered):
-    """A new connection, judged by a bundle, at the path that was registered with it; nothing where all is well."""
+    """Open a connection that trusts the bundle and call its registered path; return the error, or an empty text."""
     trusted, path = registered
     context = ssl.create_default_context(cadata=trusted)
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)

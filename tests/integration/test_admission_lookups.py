@@ -1,4 +1,4 @@
-"""Reviews that need what is not cached: read from the server, watched from then on, and told when they cannot be."""
+"""Reviews that need uncached objects: lookups, watches on their kinds from then on, and missing rights."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 
 class Family:
-    """A kind of one test's own, its objects, the rights on it, and questions about them."""
+    """A kind of one test: its objects, the rights on it, and reviews that look them up."""
 
     def __init__(self, api, eventually):
         self.rest, self.eventually = api.rest, eventually
@@ -42,7 +42,7 @@ class Family:
         return self.rest.create({**self.named(name), "metadata": metadata})
 
     def named(self, name):
-        """One that may not exist."""
+        """Return a reference to an object that may not exist."""
         return {"apiVersion": f"{self.group}/v1", "kind": self.kind, "metadata": {"name": name}}
 
     def remove(self, name):
@@ -91,7 +91,7 @@ def family(api, eventually):
 
 @pytest.fixture
 def start(api, operator, eventually):
-    """An operator that the API server asks. Rights come late here: what is refused is not a fault."""
+    """An operator with registered webhooks. Rights are granted late, so refused requests are no fault."""
 
     def start(**options):
         rules = rbac.rules(owner_lookup.KINSHIPS, installs_crds=True)
@@ -158,7 +158,7 @@ def test_a_recreated_owner_is_not_the_referenced_one(family, start):
     family.remove("a")
     family.add("a")
 
-    # Until the watch has told of it, the one that is gone is still known.
+    # The deleted object is known until the watch delivers its deletion.
     assert family.until_told("replaced", first) == f"{family.kind} a (replaced)"
 
 
@@ -275,7 +275,7 @@ def test_a_server_error_is_unknown_within_the_timeout_of_the_webhook(family, sta
     owner = family.add("a")
     faults.add(fault, path=f"/{family.plural}/a")
 
-    # The server waits little longer than the webhook: on a busy machine it may have given up on the first.
+    # The server's timeout is little longer than the webhook's: on a busy machine the first call may time out.
     told = family.until_told(said, owner)
 
     assert told.startswith(f"{family.kind} a (cannot get ")

@@ -1,4 +1,4 @@
-"""Certificates and registration over time: shared, rotated, repaired, left alone; on both servers."""
+"""Certificates and registrations over time: shared, rotated, repaired, left unchanged; on both servers."""
 
 import base64
 import socket
@@ -31,14 +31,14 @@ from nodeyard.testing.operators import LOCAL_WEBHOOKS
 RESTLESS = RotationPolicy(
     valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
 )
-"""A new certificate every other second."""
+"""Rotate certificates every two seconds."""
 PATIENT = RotationPolicy(interval=60, settle=60)
 OWNER = rbac.registering_role(GUARDED)
 
 
 @pytest.fixture(autouse=True)
 def clean(api):
-    """No webhooks and no certificates, before and after."""
+    """Delete webhooks and certificates before and after the test."""
     discard_webhooks(api.rest)
     discard(api.rest, SECRET)
     yield
@@ -48,7 +48,7 @@ def clean(api):
 
 @pytest.fixture
 def start(clean, operator):
-    """An operator with webhooks that is ready."""
+    """A ready operator with webhooks."""
 
     def start(capability=GUARDED, rotation=LOCAL_WEBHOOKS.rotation, **options):
         chosen = replace(LOCAL_WEBHOOKS, rotation=rotation, folder=options.pop("folder", None))
@@ -59,7 +59,7 @@ def start(clean, operator):
 
 @pytest.fixture
 def registered(api, eventually):
-    """Wait until a configuration is on the server; it."""
+    """Wait until a configuration is on the server; return it."""
 
     def find(path=VALIDATING):
         return eventually(lambda: look(api.rest, f"{path}/{NAME}"), "it is registered")
@@ -68,7 +68,7 @@ def registered(api, eventually):
 
 
 def presented(port):
-    """The certificate that a client is shown, in PEM."""
+    """Return the served certificate in PEM."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection(("127.0.0.1", port), 5) as plain, context.wrap_socket(plain) as secure:
@@ -88,7 +88,7 @@ def without_bundle(webhook):
 
 
 def await_looks(running, eventually):
-    """Until it has looked after certificates and registrations a few times more."""
+    """Wait for a few more rounds of certificates and registrations."""
     before = running.metric("nodeyard_client_requests_total", verb="get", resource="secrets")
     eventually(
         lambda: running.metric("nodeyard_client_requests_total", verb="get", resource="secrets") > before + 3,
@@ -149,7 +149,7 @@ def noted(seen, certificate):
 
 
 def test_a_follower_presents_nothing_that_is_not_yet_trusted(api, start, registered, eventually):
-    """Whoever is told of a new authority late is still shown the old one's certificate."""
+    """A client that sees the new CA late still gets the certificate of the old one."""
     slow = start(identity="slow", rotation=replace(PATIENT, interval=0.2)).wait_until_leading()
     registered()
     before = presented(slow.ports["webhooks"])
@@ -214,7 +214,7 @@ def test_drift_is_repaired(api, start, registered, eventually):
     api.rest.call("PUT", f"{VALIDATING}/{NAME}", changed)
 
     eventually(lambda: registered()["webhooks"] == wanted, "it is as declared")
-    # Counted once the answer is there, which we may have overtaken.
+    # Counted after the response was sent, perhaps after our read.
     eventually(lambda: running.metric("nodeyard_webhook_registrations_total", reason="drift"), "it is counted")
     assert running.metric("nodeyard_webhook_registrations_total", reason="drift") == 1
 

@@ -1,4 +1,4 @@
-"""A process that has just started: what its webhooks answer before it knows the cluster, and what it says of itself."""
+"""A process that has just started: webhook answers before its caches are synced, and its health."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ NOWHERE = untyped("nowhere.test", "v1", "nothings", "Nothing")
 
 @pytest.fixture
 async def fleet(api):
-    # An earlier operator may have stopped before what it had registered was taken away.
+    # An earlier operator may have stopped before its webhooks were deleted.
     rule_webhooks.discard_webhooks(api.rest)
     async with fleet_on(api.kubeconfig) as fleet:
         yield fleet
@@ -35,7 +35,7 @@ async def fleet(api):
 
 @pytest.fixture
 async def warnings(api):
-    """A client, and the warnings it was given."""
+    """A client, and the warnings that it received."""
     given = []
     client = Client(HttpTransport(load_config(api.kubeconfig)), on_warning=given.append)
     yield client, given
@@ -44,7 +44,7 @@ async def warnings(api):
 
 @pytest.fixture
 def restarted(api, fleet):
-    """An operator that was well, registered its webhook and came back without ever being told everything."""
+    """An operator that registered its webhook, and was restarted with lists that never complete."""
 
     def restart(**options):
         guarded = rule_webhooks.guarded(rule_webhooks.validating(**options))
@@ -117,7 +117,7 @@ async def readyz(running):
 
 
 def blind(name):
-    """A capability that insists on a kind which the server does not have."""
+    """A capability that requires a kind which the server does not serve."""
     watch = Watch(NOWHERE, lambda _old, _new: ())
     return replace(labels.LABELS, name=name, kinds=(), watches=(*labels.LABELS.watches, watch))
 

@@ -1,4 +1,4 @@
-"""The design's flow from class to pod, on both servers, with the webhooks really called: and what changes do to it."""
+"""The design's flow from class to pod, on both servers with called webhooks, and the effects of changes."""
 
 import pytest
 from tests.builders.affinity_env import ROOT, application_body, owner_of, pod_body, set_body, unique
@@ -22,7 +22,7 @@ def platform(affinity):
 
 @pytest.fixture
 def acme(platform):
-    """The namespace of a tenant as in the design."""
+    """Create a tenant as in the design; return its namespace."""
     return platform.tenant(
         unique("acme"),
         defaultAffinityClass="dc1",
@@ -34,7 +34,7 @@ def acme(platform):
 
 
 def left_in_tenant(platform, tenant, kind):
-    """Return what the operator says would be lost with a tenant's namespace that has an object of the kind."""
+    """Return the warning about the contents of a tenant's namespace that has an object of the kind."""
     warnings = platform.http.delete(platform.path("Tenant", tenant, ROOT), query={"dryRun": "All"}).warnings
     return next((each for each in warnings if f"1 {kind}" in each), "")
 
@@ -335,7 +335,7 @@ def test_a_held_tenant_is_deleted_by_itself_once_its_contents_are_gone(platform,
 
 
 def test_a_pod_that_an_object_of_another_kind_controls_holds_the_deletion_too(platform):
-    """The pod of a database operator, for example: nothing else tells that it would be lost."""
+    """For example the pod of a database operator, whose own kind is not counted."""
     tenant = unique("operated")
     home = platform.tenant(tenant)
     kind = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND}
@@ -436,7 +436,7 @@ def test_a_deleted_application_deletes_its_release(platform, acme):
     platform.application_release("Redis", acme, "going")
     platform.delete("Redis", "going", acme)
 
-    # The real garbage collector takes its time to learn of new kinds.
+    # The real garbage collector discovers new kinds with a delay.
     platform.wait_until(lambda: platform.release("Redis", acme, "going") is None, "its release is gone", timeout=120)
 
 
@@ -471,7 +471,7 @@ def test_a_dry_run_leaves_no_trace(platform, acme):
         events = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{acme}/events").json["items"]
         return [each for each in events if each["regarding"].get("name") == "dry" and each["type"] == "Warning"]
 
-    # Events are written in their order: had the dry run been told of, that would stand before this one.
+    # Events are written in order: an Event about the dry run would come before this one.
     assert platform.pod(acme, "postgres-dry").status == 403
     (told,) = platform.wait_until(warnings, "the refusal that was meant is told")
     assert (told.get("series") or {}).get("count", 1) == 1

@@ -1,4 +1,4 @@
-"""Pods, templates and classes as the webhooks meet them: how hard a class is meant, forged labels, pods of nobody."""
+"""Admission of pods, templates and classes: enforcement, forged labels, and pods of no application."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def terms(*zones):
-    """Node affinity that asks for these zones, each in a term."""
+    """Build a node affinity with a term for each zone."""
     expressions = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": [each]}]} for each in zones]
     return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": expressions}}
 
@@ -44,7 +44,7 @@ class Home:
         )
 
 
-# how hard a class is meant
+# enforcement
 
 
 def test_a_class_that_warns_admits_pods_outside_with_a_warning(platform):
@@ -83,7 +83,7 @@ def test_a_namespace_weakens_a_class_only_where_it_may(platform):
     platform.wait_for_condition("Queue", "jobs", "PlacementEnforced", "Enforced", strict.namespace)
 
 
-# where a pod may go
+# placement
 
 
 def test_a_class_of_several_zones_admits_each_and_a_denial_names_where_else_a_pod_could_run(platform):
@@ -107,7 +107,7 @@ def test_a_pod_that_a_daemon_set_made_for_a_node_of_the_class_is_admitted_by_tha
     platform.create({**daemons, "kind": "DaemonSet"})
 
     def made_for(zone):
-        """Name the node as the DaemonSet controller does: in place of the template's terms."""
+        """Replace the template's terms by the node name, as the DaemonSet controller does."""
         field = {"key": "metadata.name", "operator": "In", "values": [f"{home.namespace}-{zone}"]}
         named = {"nodeSelectorTerms": [{"matchFields": [field]}]}
         affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": named}}
@@ -144,7 +144,7 @@ def test_pods_that_run_can_be_changed_and_deleted_whatever_became_of_their_class
     assert platform.delete("Pod", pod, home.namespace).status in (200, 202)
 
 
-# whose it is
+# owners
 
 
 def test_labels_that_are_ours_cannot_be_forged(platform):
@@ -199,7 +199,7 @@ def test_outside_tenants_pods_without_application_are_not_checked(platform):
     assert platform.post(pod_body(name, "anything", [])).status == 201
 
 
-# before there are pods
+# templates
 
 
 def test_a_template_that_its_pods_would_be_refused_for_is_warned_about(platform):

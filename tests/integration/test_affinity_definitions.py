@@ -48,7 +48,7 @@ def rest(api):
 
 
 class Declared:
-    """A kind of one test's own, and what is planned for it carried out."""
+    """A kind of one test, and the applied plans for it."""
 
     def __init__(self, rest, schema, example="postgres"):
         number = next(_numbers)
@@ -73,7 +73,7 @@ class Declared:
         self.body = {**self.body, "spec": {**self.body["spec"], "application": application}}
 
     def serve(self):
-        """Plan and do; the reasons of what was done."""
+        """Plan and apply; return the reasons of the actions."""
         made = builder()
         plan_definition(made, DefinitionSnapshot(definition=self.definition, crd=found(self.rest, self.crd)))
         carry_out(self.rest, made, lambda _ref: self.crd)
@@ -88,7 +88,7 @@ class Declared:
         return f"{base}/{self.kind.lower()}-{name}"
 
     def release(self, application, **given):
-        """Plan and do; the reasons of what was done to the release. The class is recorded on the application."""
+        """Plan and apply, record the class; return the reasons of the actions on the release."""
         name = application["metadata"]["name"]
         path = self.release_path(name)
         own = f"/apis/{names.APPS_API_VERSION}/namespaces/{NAMESPACE}/{self.kind.lower()}s/{name}"

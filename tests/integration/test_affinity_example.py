@@ -1,4 +1,4 @@
-"""examples/03-affinity, applied as its README says, with Flux played: what a person sees, and what the commands say."""
+"""examples/03-affinity, applied by its README with a simulated Flux: objects, and outputs of the commands."""
 
 import subprocess
 from pathlib import Path
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 @pytest.fixture(scope="module")
 def affinity(api, affinity_crds):
-    """The operator at work, Flux beside it, and the example applied."""
+    """A running operator, a simulated Flux, and the applied example."""
     with ReleaseWorld(api) as world, run_affinity_env(api) as affinity:
         world.add_nodes(6, zones=("dc1", "dc2"), prefix="affinity-example")
         affinity.world = world
@@ -45,7 +45,7 @@ def run(api):
         command = [*PROGRAM, *arguments, "--kubeconfig", str(api.kubeconfig)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == code, done.stdout + done.stderr
-        # As one line: where it is wrapped is not the matter here.
+        # Joined to one line, because wrapping is not tested here.
         return " ".join(done.stdout.split())
 
     return run

@@ -30,13 +30,13 @@ LEVELS = 5_000
 
 @pytest.fixture
 def plain(own_affinity_env):
-    """A namespace of no tenant."""
+    """Create a namespace outside tenants."""
     own_affinity_env.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
     return name
 
 
 def restarted(affinity, **options):
-    """An operator on the same port as the one before, which the API server still asks."""
+    """Start an operator on the port of the previous one, which is still registered."""
     port = affinity.operator.ports["webhooks"]
     affinity.operator.stop()
     return affinity.operators(AFFINITY, webhooks=replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", port)), **options)
@@ -89,7 +89,7 @@ READ = ["get", "list", "watch"]
 
 
 def narrowed(kinds, verbs):
-    """Its rights, but for applications: those to these kinds of them."""
+    """Grant its rights, but only for these kinds of applications."""
     for rule in rbac.rules(AFFINITY, installs_crds=True):
         if (rule["apiGroups"], rule["resources"]) != ([names.APPS_GROUP], ["*"]):
             yield rule
@@ -100,7 +100,7 @@ def narrowed(kinds, verbs):
 
 @pytest.mark.parametrize("verbs", [["get"], []], ids=["read one by one", "not read"])
 def test_a_record_in_no_cache_is_not_taken_for_none(own_affinity_env, monkeypatch, verbs):
-    """The applications cannot be listed, and the release has lost all that tells whose it is."""
+    """Applications cannot be listed, and the release has lost its labels and owner."""
     affinity = own_affinity_env
     monkeypatch.setattr("tests.builders.affinity_env.LOCAL_WEBHOOKS", at_free_port())
     affinity.start()
@@ -142,7 +142,7 @@ def at_free_port():
 
 @pytest.fixture
 def elsewhere(api, own_affinity_env):
-    """CozyStack's own API server, as far as it can be seen: an APIService with a service."""
+    """Register CozyStack's API server: an APIService with a service."""
     crd = f"{CRDS}/tenants.{names.APPS_GROUP}"
     own_affinity_env.http.delete(crd)
     own_affinity_env.wait_until(lambda: own_affinity_env.http.get(crd).status == 404, "our own definition is gone")
@@ -182,7 +182,7 @@ def test_where_cozystack_serves_the_group_no_kind_is_created_and_only_releases_a
     affinity.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     affinity.create(release_body(namespace, name))
     affinity.install(namespace, "postgres-db")
-    # As CozyStack has one; where the kinds are ours it would be refused.
+    # CozyStack has such a definition; it is denied where the kinds are ours.
     affinity.create(definition_body("Tenant"))
 
     affinity.wait_until(
@@ -228,7 +228,7 @@ def release_body(namespace, affinity_class):
 RESTLESS = RotationPolicy(
     valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
 )
-"""A new certificate every other second."""
+"""Rotate certificates every two seconds."""
 
 
 def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(own_affinity_env, monkeypatch):
@@ -258,7 +258,7 @@ def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(o
 
 
 def certificate(affinity):
-    """Return the certificate that is served, or about to be."""
+    """Return the newest certificate."""
     return affinity.api.rest.get(SECRET)["data"]["tls.crt"]
 
 
@@ -288,7 +288,8 @@ def test_a_tenant_is_deleted_right_after_its_workload_though_that_event_comes_la
 
 @pytest.fixture
 def deep(own_affinity_env):
-    """Makes releases that cannot be read, and says how the server answered. They go before the affinity is emptied."""
+    """Creates releases that do not decode and returns the server's status; deletes them before the teardown of
+    `affinity`."""
     path = own_affinity_env.path(names.RELEASE_KIND, namespace=ROOT)
     made = []
 
@@ -305,7 +306,7 @@ def deep(own_affinity_env):
 
 def test_a_release_that_is_nested_too_deeply_to_be_read_keeps_no_other_from_being_looked_after(own_affinity_env, deep):
     affinity = own_affinity_env
-    # The embedded server takes no more levels than we can read.
+    # The embedded server accepts no deeper nesting than we decode.
     taken, aside = (201, 2) if affinity.api.is_real else (400, 0)
     assert deep("before") == taken
 

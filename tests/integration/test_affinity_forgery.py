@@ -1,4 +1,4 @@
-"""Ways out of the classes for an attacker who may write HelmReleases and pods in a tenant, and nothing else."""
+"""Attempts to escape the classes by an attacker who may write only HelmReleases and pods in a tenant."""
 
 import json
 
@@ -17,7 +17,7 @@ SPEC = {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "x"}}
 
 
 class Home:
-    """A tenant that allows one class and requires it of everybody, with an application of that class."""
+    """A tenant that allows and requires one class, with an application of it."""
 
     def __init__(self, affinity, unowned="RequireAllowed"):
         self.affinity = affinity
@@ -37,7 +37,7 @@ class Home:
         return self.affinity.release("Vault", self.namespace, "main")["metadata"].get("labels") or {}
 
     def forge(self, affinity_class="", owner=None):
-        """A HelmRelease that says it is of an application; its name."""
+        """Create a HelmRelease with the labels of an application; return its name."""
         name = unique("evil")
         labels = {
             names.APPLICATION_GROUP: names.APPS_GROUP,
@@ -87,7 +87,7 @@ def home(affinity):
 
 @pytest.fixture(scope="module")
 def open_home(affinity, home):
-    """A tenant that lets pods of no application go anywhere."""
+    """A tenant that allows pods of no application anywhere."""
     return Home(affinity, "Allow")
 
 
@@ -149,7 +149,7 @@ def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(affinity, 
 
 
 def test_a_release_that_is_forged_before_its_application_adds_no_way_out(affinity, home):
-    """The tenant has a default, and lets its applications and pods go anywhere."""
+    """The tenant has a default, and allows its applications and pods anywhere."""
     namespace = affinity.tenant(unique("early"), defaultAffinityClass=home.allowed)
     name = unique("early")
     labels = {
@@ -269,7 +269,7 @@ def test_a_condition_that_disables_the_pod_webhook_is_reported_and_removed(affin
     before, wanted = enforced()["lastTransitionTime"], conditions()
 
     def is_told():
-        # It is repaired within half a second: repeat until a pass of the application has come between.
+        # It is repaired within half a second: repeat until a pass of the application came in between.
         entry = {"name": name, "matchConditions": [*wanted, {"name": "never", "expression": "false"}]}
         answer = affinity.http.patch(path, {"webhooks": [entry]}, STRATEGIC)
         assert answer.status == 200, answer.content
@@ -281,7 +281,7 @@ def test_a_condition_that_disables_the_pod_webhook_is_reported_and_removed(affin
 
 
 def test_a_label_that_was_stripped_while_nobody_looked_is_no_choice(affinity, home):
-    """The operator is started again after it: what it decides by is on the Application."""
+    """The operator restarts afterwards: the record that decides is on the Application."""
     affinity.operator.stop()
     home.strip()
 

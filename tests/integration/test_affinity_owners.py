@@ -1,4 +1,4 @@
-"""The application of a pod, over owners of any kind: installed later, recreated, forbidden, or in a cycle."""
+"""The application of a pod through owners of any kind: installed later, recreated, forbidden, or in a cycle."""
 
 import subprocess
 
@@ -18,7 +18,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Operated:
-    """A kind that an operator of somebody else brings along, as CNPG's Cluster: released by Flux, and owner of pods."""
+    """A kind of a third-party operator, like CNPG's Cluster: released by Flux, and owner of pods."""
 
     def __init__(self, affinity, namespace):
         self.affinity, self.namespace = affinity, namespace
@@ -54,7 +54,7 @@ class Operated:
 
 @pytest.fixture(scope="module")
 def affinity(api, affinity_crds):
-    """With an operator of just the rights that it declares, said so: it is refused some of what it asks for here."""
+    """Affinity whose operator has only its declared rights; some of its requests are refused here."""
     with run_affinity_env(api) as affinity:
         affinity.start(rules=rbac.rules(AFFINITY, installs_crds=True))
         yield affinity
@@ -62,7 +62,7 @@ def affinity(api, affinity_crds):
 
 @pytest.fixture(scope="module")
 def home(affinity):
-    """The namespace of a tenant with an application, all of one class."""
+    """The namespace of a tenant with one class and an application of it."""
     affinity.definition("Store")
     affinity_class = affinity.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
     namespace = affinity.tenant(unique("home"), defaultAffinityClass=affinity_class)
@@ -91,7 +91,7 @@ def test_a_kind_that_was_installed_after_us_leads_to_the_release(affinity, home,
         answer = pod(affinity, home, owner)
         return answer.message if answer.status == 403 and "missing required nodeSelector" in answer.message else ""
 
-    # A real server learns of new rights a moment later, and only then the owner can be read.
+    # A real server sees new rights a moment later; until then the owner cannot be read.
     assert 'belongs to application with AffinityClass "' in affinity.wait_until(refusal, "the owner is found")
     admitted = pod(affinity, home, owner, nodeSelector={ZONE: "here"})
     assert admitted.json["metadata"]["labels"][names.APPLICATION_NAME] == "main"
@@ -119,7 +119,7 @@ def test_why_follows_owners_of_kinds_that_it_has_to_find_first(affinity, home, o
 
 
 def admitted(affinity, namespace, owner):
-    """The name of a pod that was found to be of its application."""
+    """Create a pod that is labelled with its application; return its name."""
     answer = pod(affinity, namespace, owner, nodeSelector={ZONE: "here"})
     is_found = answer.status == 201 and names.APPLICATION_NAME in answer.json["metadata"].get("labels", {})
     return answer.json["metadata"]["name"] if is_found else ""
@@ -136,7 +136,7 @@ def test_an_owner_that_may_not_be_read_is_unknown_and_the_right_is_named(affinit
     assert f"may belong to an application: its owner {operated.kind} {home}/db cannot be read" in refused.message
     assert f"may not get {operated.plural}.{operated.group}" in refused.message
     assert rbac.aggregation_label(AFFINITY) in refused.message
-    # Whatever it is of, it keeps to every class that it could have.
+    # The pod is inside every class that it could have.
     harmless = pod(affinity, home, owner, nodeSelector={ZONE: "here"})
     assert harmless.status == 201
     assert any("it would be allowed whichever it is" in each for each in harmless.warnings)
@@ -151,7 +151,7 @@ def test_a_recreated_owner_is_not_the_referenced_one(affinity, home, operated):
     assert affinity.delete(operated.kind, "db", home).status == 200
     operated.add("db", release="store-main")
 
-    # Whose it was nobody can tell any more; a pod of the one that is there now is checked.
+    # The application of the old owner is unknown; a pod of the present owner is checked.
     affinity.wait_until(lambda: pod(affinity, home, former).status == 201, "it is of nobody")
     assert pod(affinity, home, operated.reference("db")).status == 403
 
@@ -217,7 +217,7 @@ def test_a_recreated_class_counts_again(affinity):
 
 @pytest.fixture
 def shared(affinity, home):
-    """The namespace of a tenant with the applications `here` and `there`, each of the class of its name."""
+    """The namespace of a tenant with the applications `here` and `there`, each of the class of the same name."""
     classes = {zone: affinity.affinity_class(unique(zone), nodeSelector={ZONE: zone}) for zone in ("here", "there")}
     namespace = affinity.tenant(unique("shared"))
     for zone, name in classes.items():
@@ -227,7 +227,7 @@ def shared(affinity, home):
 
 
 def owners_of(affinity, namespace, *zones):
-    """The StatefulSets of these applications; the first is the controller."""
+    """Return references to the StatefulSets of these applications; the first is the controller."""
     found = [affinity.get("StatefulSet", f"store-{zone}", namespace) for zone in zones]
     references = [owner_of({**each, "apiVersion": "apps/v1", "kind": "StatefulSet"}) for each in found]
     return [{**each, "controller": number == 0} for number, each in enumerate(references)]

@@ -1,5 +1,5 @@
-"""The admission policies that hold labelled pods to their class, and guard what records it, without any webhook; and
-the one that confines the operator."""
+"""The admission policies, without webhooks: labelled pods stay in their class, records are guarded, the operator is
+confined."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def labelled(class_label, spec=None, name="p"):
 
 
 class Held:
-    """Namespaces where the policy holds, and classes that are called after them."""
+    """Namespaces with the policy, and classes named after them."""
 
     def __init__(self, http: Session, name: str) -> None:
         self.http = http
@@ -142,7 +142,7 @@ def test_running_pods_can_be_updated_regardless_of_their_class(held):
     assert held.http.patch(f"{path}/running", change).status == 200
 
 
-# what others leave alone
+# guards
 
 
 def release(name, **labels):
@@ -187,7 +187,7 @@ def _refusal(answer):
     return answer.message if answer.status == 403 else ""
 
 
-# what the operator leaves alone
+# the operator
 
 
 def crd(group, **labels):
@@ -207,7 +207,7 @@ def crd(group, **labels):
 
 
 def test_the_operator_writes_only_definitions_that_are_declared(api):
-    """With the rights that its role gives it, which cannot tell CRDs apart."""
+    """The operator's account with its role, which cannot distinguish CRDs."""
     user = f"operator-{uuid4().hex[:8]}"
     api.user(user, rules=rbac.rules(AFFINITY))
     admin = Session(api.url, api.authority.pem, api.admin_token)

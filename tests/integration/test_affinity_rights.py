@@ -12,12 +12,12 @@ from nodeyard.client.resources import NODES, PODS
 
 ZONE = "topology.kubernetes.io/zone"
 ADOPTING = "delete helmreleases.helm.toolkit.fluxcd.io"
-"""Asked for by the API server itself, where it checks who sets owner references."""
+"""Checked by the API server's admission of owner references."""
 RARE = {COUNTED, RENEWED, ADOPTING}
 
 
 def test_every_right_is_used_and_no_other_is_needed(audited, own_affinity_env):
-    """The life of a tenant, of its application, and of pods whose owners are not known yet."""
+    """Create and delete a tenant, its application, and pods with uncached owners."""
     affinity, audit = own_affinity_env, audited(AFFINITY)
     affinity.start()
     chosen = affinity.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
@@ -37,14 +37,14 @@ def test_every_right_is_used_and_no_other_is_needed(audited, own_affinity_env):
         }
         affinity.post(pod_body(home, unique("pod-"), [reference]), dryRun="All")
     affinity.delete(kind, "main", home)
-    # The real garbage collector would take its time to learn of the new kind.
+    # The real garbage collector discovers the new kind with a delay.
     affinity.delete(names.RELEASE_KIND, f"{kind.lower()}-main", home)
     affinity.wait_until(lambda: affinity.get(kind, "main", home) is None, "the application is gone")
-    # Each goes when nothing is in it any more, and says so until the operator has heard of it too.
+    # Each deletion is denied until the operator's cache shows that it is empty.
     for gone in ((names.TENANT_KIND, tenant, ROOT), (names.DEFINITION_KIND, kind.lower())):
         affinity.wait_until(lambda gone=gone: affinity.delete(*gone).status in GONE, f"{gone} is gone")
 
-    # The embedded server has no claims to watch.
+    # The embedded server does not serve PersistentVolumeClaims.
     unserved = set() if affinity.api.is_real else {f"{verb} {CLAIMS.plural}" for verb in ("list", "watch")}
     assert audit.unused(RARE | unserved) == set()
     assert audit.forbidden() == set()

@@ -1,6 +1,6 @@
-"""The server accepts the objects planned for tenants unchanged, and the next plan is empty.
+"""The server stores the objects planned for tenants unchanged, and the next plan is empty.
 
-No operator runs: the plan is made of what the server has, and carried out request by request.
+No operator runs: the test plans from the server's objects and sends the requests.
 """
 
 import msgspec
@@ -25,7 +25,7 @@ SEED = {"defaultAffinityClass": "dc1", "allowedAffinityClasses": ["dc1", "dc2"],
 
 
 class Tenancy:
-    """The tenants of one test, by a first tenant of its own, and who does what is planned for them."""
+    """The tenants of one test below a unique one, and the application of their plans."""
 
     def __init__(self, rest, first):
         self.rest = rest
@@ -53,7 +53,7 @@ class Tenancy:
         self.rest.call("DELETE", f"{TENANTS}/namespaces/{metadata['namespace']}/tenants/{metadata['name']}")
 
     def clear(self):
-        """Nobody else is there to do it, and the classes that they name could not go."""
+        """No operator removes their finalizers, and the classes that they name could not be deleted."""
         for tenant in self.rest.get(f"{TENANTS}/tenants")["items"]:
             where, name = tenant["metadata"]["namespace"], tenant["metadata"]["name"]
             if where.startswith(self.top) or (where, name) == (names.TENANT_ROOT, self.first):
@@ -86,7 +86,7 @@ class Tenancy:
                 self.rest.call("DELETE", target, {"preconditions": bound})
 
     def serve(self):
-        """Pass after pass, until there is nothing to do."""
+        """Plan and apply until nothing is left to do."""
         for _ in range(6):
             found = planned(self.world())
             if not found.plan.actions:

@@ -1,4 +1,4 @@
-"""A class that is taken off a tenant's list while applications have it."""
+"""A class that is removed from a tenant's list while applications have it."""
 
 from tests.builders.affinity_env import unique
 

@@ -1,4 +1,4 @@
-"""While no webhook is asked: what it would have refused is said in conditions, and no application is lost by it."""
+"""Without webhooks: conditions report what a webhook would deny, and no application is lost."""
 
 from datetime import timedelta
 
@@ -88,7 +88,7 @@ def test_a_kind_is_deleted_only_when_no_object_remains_and_none_can_be_created(a
     late = affinity.wait_until(refusal, "nothing more can be made")
     assert "its ApplicationDefinition is being deleted" in late
     for each in affinity.list(kind, ROOT):
-        # Made before the rule was in force: it is kept, can be changed, and keeps its kind.
+        # Created before the rule was in force: it can be changed, and its kind is kept.
         name = each["metadata"]["name"]
         assert affinity.patch(kind, name, {"spec": {"replicas": 2}}, ROOT).status == 200
         assert affinity.delete(kind, name, ROOT).status == 200

@@ -1,4 +1,4 @@
-"""Webhooks warn about workloads before their pods exist, and guard the labels that are ours."""
+"""Webhooks warn about workloads before their pods exist, and guard our labels."""
 
 import pytest
 from tests.builders.affinity_env import CONTAINERS, DRY, pod_body, set_body, unique
@@ -95,5 +95,5 @@ def test_a_pod_whose_owner_was_recreated_is_not_of_its_application(platform, hom
         assert answer.status == 201, answer.content
         return labels_of(answer.json)
 
-    # Until the watch has told of it, the one that is gone is still known.
+    # The deleted object is known until the watch delivers its deletion.
     platform.wait_until(lambda: labels() == {}, "it is of nobody")

@@ -22,7 +22,7 @@ from ..builders.large_requests import RULES, cases, install, many_rules
 from ..builders.loop_turns import MeasuredServer, Turns
 
 LONGEST = 0.1
-"""Seconds of CPU time: of the loop in one turn, and of another thread that keeps the GIL from it."""
+"""Limits in CPU seconds: of one turn of the loop, and of another thread that holds the GIL."""
 OBJECTS = 1000
 YAML_SIZE = 1 << 20
 ATTEMPTS = 3
@@ -30,7 +30,7 @@ ATTEMPTS = 3
 
 
 def measure(names: Collection[str] = ()) -> dict[str, Turns]:
-    """Measure the cases in their order: up to the last of these names, or all."""
+    """Measure the cases in order, up to the last of these names, or all."""
     missing, turns = set(names), dict[str, Turns]()
     with garbage_collection.bounded(), MeasuredServer() as server:
         install(server)
@@ -71,7 +71,7 @@ atexit.register(lambda: print(json.dumps([longest, gc.get_freeze_count() + len(g
 from nodeyard.cli import main
 main()
 """
-"""`nodeyard`, which prints at its end how long the longest garbage collection took and how many objects there are."""
+"""Script that runs `nodeyard` and prints the longest garbage collection and the number of objects at exit."""
 
 
 @contextmanager

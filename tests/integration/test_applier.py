@@ -1,4 +1,4 @@
-"""The applier against both servers, and through a proxy that misbehaves: what unit tests say, real answers confirm."""
+"""The applier on both servers, and through a faulty proxy."""
 
 import asyncio
 import itertools
@@ -65,7 +65,7 @@ async def space(client):
 
 @pytest.fixture
 async def nodes(client):
-    """Five nodes of one's own."""
+    """Five nodes of this test."""
     number = next(_numbers)
     made = [await client.create(NODES, {"metadata": {"name": f"applier-{number}-{each}"}}) for each in range(5)]
     yield made

@@ -1,4 +1,4 @@
-"""A capability's own loop on the lease thread: it hears of keys at once, and what it finds out is planned with."""
+"""The background loop of a capability: it gets keys at once, and plans read its results."""
 
 import asyncio
 import threading
@@ -24,7 +24,7 @@ async def fleet(api):
 
 
 def collect(view, key, now):
-    """A rule whose team is what the loop found out about it, and none before."""
+    """Return a capability whose team comes from the loop's result."""
     snapshot = labels.collect(view, key, now)
     if snapshot is None:
         return None
@@ -34,7 +34,7 @@ def collect(view, key, now):
 
 
 class Loop:
-    """Publishes for each key of its input the name of its thread, and removes that when the key is gone."""
+    """Publishes the name of its thread for each key of its input, and removes it with the key."""
 
     def __init__(self):
         self.known = {}

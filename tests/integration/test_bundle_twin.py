@@ -26,7 +26,7 @@ async def test_a_twin_has_the_objects_kinds_and_version_of_its_cluster(api, kube
 
     again = await copy_cluster(connect(server), tmp_path / "again.tgz")
     found = contents(again)
-    # Without uid are only objects that a server computes when it is asked, such as ComponentStatuses.
+    # Only objects that a server computes on request, such as ComponentStatuses, have no uid.
     stored = {name: each for name, each in contents(gathered).items() if "uid" in each["metadata"]}
     assert {name: found.get(name) for name in stored} == stored
     assert set(contents(gathered)) <= set(found)

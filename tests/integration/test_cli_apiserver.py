@@ -1,4 +1,4 @@
-"""`nodeyard apiserver` as a process: what a person gets who types it."""
+"""`nodeyard apiserver` as a process: output, kubeconfig and signals."""
 
 import base64
 import json

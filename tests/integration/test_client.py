@@ -1,4 +1,4 @@
-"""The client against both servers: what unit tests say of its requests, real answers confirm."""
+"""The client on both servers."""
 
 import itertools
 from contextlib import asynccontextmanager, suppress
@@ -32,7 +32,7 @@ async def client(api):
 
 @pytest.fixture
 async def space(client):
-    """A namespace of one's own."""
+    """A namespace of this test."""
     name = f"client-{next(_numbers)}"
     await client.create(NAMESPACES, {"metadata": {"name": name}})
     yield name

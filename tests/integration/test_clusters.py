@@ -1,4 +1,4 @@
-"""A capability with further clusters on the whole loop, in process under virtual time."""
+"""A capability with remote clusters on the whole loop, in process under virtual time."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ OURS = ("cluster", "informer", "watches", "served", "contact", "reconcile")
 
 
 class Env:
-    """Our own server, a remotes of leaves, and an operator between them."""
+    """The host server, remote clusters, and an operator."""
 
     def __init__(self, server, remotes, clock):
         self.client = connect(server)

@@ -1,4 +1,4 @@
-"""Further clusters over TLS, on both servers: a root and a leaf of the same make, each a whole API server."""
+"""Remote clusters over TLS, on both servers: a root and a leaf, each a whole API server."""
 
 import base64
 import itertools
@@ -38,13 +38,13 @@ def leaf(api):
 
 @pytest.fixture
 def wire(leaf):
-    """Between the operator and the leaf."""
+    """A proxy between the operator and the leaf."""
     with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
         yield proxy
 
 
 class Env:
-    """The root and the leaf as one test sees them; what it makes goes with it."""
+    """Root and leaf of one test; its objects are deleted after it."""
 
     def __init__(self, root, leaf):
         self.root, self.leaf = root, leaf
@@ -82,7 +82,7 @@ class Env:
         await until(is_labelled, f"{word} is labelled in the leaf")
 
     async def reports(self, word, **wanted):
-        """Wait until what is seen of a leaf is so."""
+        """Wait for this report about a leaf."""
 
         async def is_so():
             try:

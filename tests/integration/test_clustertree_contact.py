@@ -25,7 +25,7 @@ PROBES = {
 
 @pytest.fixture
 def wire(leaf_servers):
-    """Between the operator and the first leaf."""
+    """A proxy between the operator and the first leaf."""
     with wired(leaf_servers[0]) as proxy:
         yield proxy
 
@@ -173,7 +173,7 @@ def test_a_leaf_node_that_stops_reporting_is_unknown_alone(tree):
     tree.wait_for_renewal(n1)
 
     tree.leaf.lease(n1, "2026-01-01T00:00:00.000000Z")
-    # The lease is no event by itself, and the node may be heard of before it, but not twice.
+    # A lease causes no event of its own; the node may be seen before it, but not twice.
     for look in ("again", "once-more"):
         tree.leaf.patch(n1, {"metadata": {"labels": {"look": look}}})
         tree.wait_for_labels(n1, look=look)

@@ -9,7 +9,7 @@ from nodeyard.testing.faults import Drop, FaultProxy, Status, TruncateEvents
 
 @pytest.fixture
 def wire(leaf_servers):
-    """Between the operator and the first leaf."""
+    """A proxy between the operator and the first leaf."""
     leaf = leaf_servers[0]
     with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
         yield proxy

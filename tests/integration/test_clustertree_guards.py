@@ -105,7 +105,7 @@ def test_on_kosmos_own_definition_a_cluster_is_mirrored_and_its_status_written_o
         tree.wait_for_renewal(name)
         return statuses(running) == before
 
-    # By then all that there is to say has been offered, and what this definition lacks is known.
+    # By then every status field was sent once, and the fields that the CRD lacks are known.
     tree.wait_until(is_all_said, "a round goes by without a word")
     before = statuses(running)
 
@@ -206,7 +206,7 @@ def test_while_kosmos_renews_the_leases_nothing_is_written(tree, operator):
 
 @pytest.mark.parametrize("debounce", [clusters.DEBOUNCE_SECONDS, 2.0], ids=["usual", "late"])
 def test_while_kosmos_runs_its_nodes_are_never_touched(tree, operator, monkeypatch, debounce):
-    """However late the debounced loop over remote clusters comes to the new one."""
+    """The debounced loop over remote clusters may connect the new one late."""
     monkeypatch.setattr(clusters, "DEBOUNCE_SECONDS", debounce)
     tree.leaf.node("n1", cpu="2")
     east = tree.unique_name("east")

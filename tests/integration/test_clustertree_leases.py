@@ -42,7 +42,7 @@ def leaf(api):
 
 @pytest.fixture
 def wire(leaf):
-    """Between the loop and the leaf."""
+    """A proxy between the loop and the leaf."""
     with wired(leaf) as proxy:
         yield proxy
 
@@ -142,7 +142,7 @@ async def test_the_clock_of_a_leaf_is_known(env, leaf):
     env.harness.put("oak", leaf.kubeconfig.read_bytes(), await env.add_node("n1"))
     async with env.keeping():
         health = await env.is_in("oak", State.ALIVE)
-        # Our own runs ahead here, five seconds in one.
+        # Our clock runs five times as fast here.
         assert -60.0 < health.skew_seconds < 2.0
         assert health.skew_seconds != 0.0
 

@@ -22,7 +22,7 @@ RIGHTS = [
 
 @pytest.fixture
 def wire(leaf_servers):
-    """Between the operator and the first leaf."""
+    """A proxy between the operator and the first leaf."""
     leaf = leaf_servers[0]
     with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
         yield proxy

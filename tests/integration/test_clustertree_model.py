@@ -103,7 +103,7 @@ async def _live(happenings):
 
 @asynccontextmanager
 async def _grown(clock):
-    """A root, and a leaf that is mirrored there by three models."""
+    """A root, and a leaf that three models mirror."""
     server, leaf = Server(clock, seed=1), Leaf(clock, seed=2)
     await server.start(())
     await leaf.server.start(())
@@ -140,7 +140,7 @@ _KUBECONFIG = json.dumps(
 ).encode()
 
 
-# what happens
+# changes
 
 
 async def _machine(leaf, name, given_):
@@ -193,11 +193,11 @@ _HAPPEN = {
 }
 
 
-# what is shown, and what should be
+# shown and expected resources
 
 
 async def _shown(root):
-    """By node of the root: its resources without zeros, and its cordon."""
+    """Return resources without zeros, and the cordon, by node of the root."""
     found = {}
     for node in (await root.list(NODES)).items:
         has = node["status"].get("allocatable") or {}

@@ -9,7 +9,7 @@ from nodeyard.runtime import rbac
 
 
 def test_every_right_is_used_and_no_other_is_needed(tree, audited, operator):
-    """The life of a Cluster with all its writes. Leaves have their own permissions."""
+    """Create and delete a Cluster with all its writes. Leaves have their own permissions."""
     audit = audited(CLUSTERTREE)
     operator(with_fast_lease_loop())
     n1 = tree.leaf.node("n1", cpu="2")
@@ -22,7 +22,7 @@ def test_every_right_is_used_and_no_other_is_needed(tree, audited, operator):
     tree.wait_for_allocatable(n1, cpu="1")
 
     def is_counted():
-        # Made again in the same words: once the event is there it is counted, which is a patch.
+        # A repeated Event with the same text is counted, by a patch.
         uid = tree.get_node(n1)["metadata"]["uid"]
         tree.delete_node(n1)
         tree.wait_until(

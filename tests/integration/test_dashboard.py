@@ -1,4 +1,4 @@
-"""The dashboard on a server: what a person sees, tries out and approves, and what stays hidden."""
+"""The dashboard on a server: views, what-if, approvals, and hidden objects."""
 
 import base64
 import json
@@ -76,7 +76,7 @@ async def test_a_plan_is_shown_folded_and_its_actions_in_full(page, spares_env):
 
 @pytest.fixture
 def many(spares_env):
-    """A template with 27 nodes that it is to release."""
+    """A template with 27 nodes to release."""
 
     def prepare(operator, word):
         names_of = [spares_env.spare(f"{word}{number}") for number in range(27)]
@@ -215,7 +215,7 @@ async def test_could_it_run_names_the_requirement_that_each_node_fails(page, spa
 
 
 def asking(node, **requests):
-    """A pod for this node alone, with these requests."""
+    """Build a pod for this node with these requests."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -304,7 +304,7 @@ async def test_no_secret_is_in_any_answer(page, api, spares_env):
 
 @pytest.fixture
 async def beside(api, spares_env):
-    """An operator that holds every release, and its page before anybody has signed in."""
+    """An operator that holds every release, and its page before a login."""
     options = {"settings": {"limit": Limit(nodes=0, percent=0)}, "dashboard": DashboardOptions(LOOPBACK)}
     async with whole_operator(api.kubeconfig, capability=SPARES, install_crds=False, **options) as running:
         page = Page(f"http://127.0.0.1:{running.ports['dashboard']}")

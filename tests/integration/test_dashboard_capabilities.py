@@ -49,7 +49,7 @@ async def test_a_pool_its_scaling_and_an_unplaced_service_are_on_the_page(api, p
 
 
 class Failures:
-    """Takes the place of a logger and keeps what failed."""
+    """Stands in for a logger and keeps the failures."""
 
     def __init__(self):
         self.kept = []

@@ -27,7 +27,7 @@ async def world(clock):
 
 
 class Counting(InlinePlanExecutor):
-    """Plans inline, and counts."""
+    """Plan executor that plans inline and counts plans."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""`nodeyard demo` on both servers: takes the tour, shows the fleet, and can be looked at while it stays."""
+"""`nodeyard demo` on both servers: the tour, the summary, and the commands that it offers."""
 
 import re
 import signal
@@ -26,7 +26,7 @@ SERVERS = [pytest.param((), id="embedded"), pytest.param(("--real",), id="real",
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("server", SERVERS)
 def test_once_converges_and_shows_the_fleet(server):
-    # On the real one a control plane of its own comes up first, beside those of the other tests.
+    # On the real one, the demo starts a control plane of its own beside those of other tests.
     done = subprocess.run(
         [*PROGRAM, "--once", "--nodes", "6", *server], capture_output=True, text=True, timeout=280, check=False
     )
@@ -85,7 +85,7 @@ def test_every_printed_command_works_when_pasted_and_the_tour_waits_for_the_appr
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
     verbs = [each[0] for each in pasted]
-    # Listed, then approved: nobody else does it.
+    # Listed, then approved by the test.
     assert verbs.count("approve") == 2
     assert {"why", "status", "plan"} <= set(verbs)
 

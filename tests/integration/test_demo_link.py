@@ -49,7 +49,7 @@ async def test_a_cut_ends_open_connections_and_refuses_new_ones():
 
 
 async def _read_to_end(reader):
-    """Read; an end is the same as an abort here."""
+    """Read bytes; an aborted connection counts as closed."""
     if not await reader.read(100):
         raise ConnectionResetError
 

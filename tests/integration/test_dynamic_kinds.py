@@ -1,4 +1,4 @@
-"""Kinds that users declare, from their naming to the writes: watched, acted on, let go, and what rights it takes."""
+"""Kinds that users declare: watched, written, dropped, and the rights for them."""
 
 import itertools
 
@@ -24,7 +24,7 @@ WATCHING = ("get", "list", "watch")
 
 
 class Show:
-    """A kind of one test's own, with objects, services and rights; all of it goes with the test."""
+    """A kind of one test with objects, services and rights; deleted after it."""
 
     def __init__(self, rest, eventually):
         self.rest, self.eventually = rest, eventually
@@ -57,7 +57,7 @@ class Show:
         }
 
     def allow(self, *verbs):
-        """Declare a kind as a user does: a role of any name, with the label."""
+        """Grant rights on a kind as a user does: a role of any name with the aggregation label."""
         self.rest.replace_or_create(
             {
                 "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -109,7 +109,7 @@ def show(api, services, eventually):
 
 
 def started(operator):
-    """One that may be refused: rights that were just given reach a real server's judge a moment later."""
+    """Send a request that may be refused: a real server's authorizer sees new rights a moment later."""
     return operator(declared_kinds.BADGES, rules=rbac.rules(declared_kinds.BADGES, installs_crds=True))
 
 
@@ -208,7 +208,7 @@ async def test_a_dry_planner_sees_declared_kinds(api, show):
 
 
 async def test_declared_kinds_and_objects_in_files_are_planned_as_if_applied(api, show):
-    """The kind is watched only because of the first object, and the second is laid over what that watch tells."""
+    """The first object starts the watch on the kind, and the second one overlays its cache."""
     show.define()
     show.add("there")
     async with looking(api) as inspection:

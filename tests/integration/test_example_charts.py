@@ -1,4 +1,4 @@
-"""The charts of examples/03-affinity: from a fresh clone, with the class where the operators read it."""
+"""The charts of examples/03-affinity, from a fresh clone: each places its pods in the class."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _no_traces_of_helm(tmp_path, monkeypatch):
 
 
 def pod_placements(rendered):
-    """For each workload that the operator makes of the object: the selector and the affinity of its pods."""
+    """Return selector and affinity of the pods of each workload that the operator creates for the object."""
     spec = rendered["spec"]
     if rendered["kind"] == "Cluster":
         return {"instances": (spec["affinity"].get("nodeSelector"), spec["affinity"].get("nodeAffinity"))}
@@ -179,7 +179,7 @@ def test_a_package_has_the_library_in_it_and_renders_alone(chart, tmp_path):
 
 
 def test_the_declared_dependency_leads_to_the_library_too(tmp_path):
-    """For charts that are taken out of here without their link."""
+    """Covers charts that are copied without their link."""
     shutil.copytree(LIBRARY, tmp_path / LIBRARY.relative_to(ROOT))
     copy = tmp_path / POSTGRES.relative_to(ROOT)
     shutil.copytree(POSTGRES, copy, ignore=shutil.ignore_patterns("charts"))
@@ -190,7 +190,7 @@ def test_the_declared_dependency_leads_to_the_library_too(tmp_path):
 
 
 def kustomized(folder, text):
-    """The text through kustomize, which is what Flux does with everything that it renders."""
+    """Return the text after kustomize, as Flux processes it."""
     folder.mkdir()
     (folder / "rendered.yaml").write_text(text)
     (folder / "kustomization.yaml").write_text("resources: [rendered.yaml]\ncommonAnnotations: {through: kustomize}\n")
@@ -208,7 +208,7 @@ def test_rendered_charts_pass_through_kustomize(chart, tmp_path):
 
 
 def test_a_chart_that_writes_the_key_itself_too_is_refused_as_by_flux(tmp_path):
-    """The helper's `OWN` decides, and these tests read it as strictly."""
+    """The helper's `OWN` decides; these tests parse it as strictly."""
     twice = "kind: Twice\napiVersion: v1\nmetadata: {name: twice}\n" + SELECTOR.replace("first: 1", "nodeSelector: {}")
     text = render(chart_of(tmp_path / "probe", twice), {"_scheduling": DC1})
 

@@ -1,4 +1,4 @@
-"""The fault proxy: each fault does what it says, and no more."""
+"""The fault proxy: the effect of each fault."""
 
 from __future__ import annotations
 

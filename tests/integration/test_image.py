@@ -113,7 +113,7 @@ def path_of(digest):
 
 
 def test_two_builds_give_the_same_digest(layers, archive, tmp_path, monkeypatch):
-    """In another folder, with another umask and hash seed, as on another machine."""
+    """Builds in another folder with another umask and hash seed, as on another machine."""
     elsewhere = tmp_path / "a-longer-name-of-a-folder"
     elsewhere.mkdir()
     monkeypatch.setenv("PYTHONHASHSEED", "7")

@@ -1,4 +1,4 @@
-"""Watches over TLS on both servers: the cache is the server's truth, also after a storm."""
+"""Watches over TLS on both servers: the cache equals the server's objects, also after many faults."""
 
 import asyncio
 import itertools
@@ -37,7 +37,7 @@ async def connected(kubeconfig, **options):
 
 
 class Space:
-    """Config maps of one test: in a namespace of its own, with a label that only they have."""
+    """ConfigMaps of one test, in a namespace of their own with a label of their own."""
 
     def __init__(self, client, name):
         self.client, self.name = client, name
@@ -73,7 +73,7 @@ async def space(api):
 
 
 class Follower:
-    """An informer of a space that gives up silence and waits sooner than one in production."""
+    """Build an informer of a space with shorter timeouts than in production."""
 
     def __init__(self, client, space, idle_timeout):
         self.cache = Cache(dict)
@@ -154,7 +154,7 @@ async def test_after_many_faults_the_cache_equals_the_server(api, space, faults)
 
 
 async def churn(space, until):
-    """Make, change and delete without a pause."""
+    """Create, change and delete without a pause."""
     random = Random(3)
     alive = set()
     for writes in itertools.count():
@@ -222,7 +222,7 @@ async def test_own_writes_are_seen_at_once_and_confirmed_by_the_watch(api, space
 
 
 async def confirmed(informers, space):
-    """A later object has come through the watch: everything before it has."""
+    """Wait until the watch delivers a new object, and thus everything before it."""
     arrived = asyncio.Event()
     [informer] = informers.all
     informer.cache.listen(lambda change: arrived.set() if change.new else None)

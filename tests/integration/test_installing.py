@@ -1,4 +1,4 @@
-"""`--install-crds` beside another server that has a group of ours already; on both servers."""
+"""`--install-crds` if an APIService serves one of our groups; on both servers."""
 
 import copy
 from dataclasses import replace
@@ -61,7 +61,7 @@ async def test_a_group_that_another_server_serves_gets_no_definition_and_the_ser
 
 
 async def test_a_registration_caused_by_our_crd_is_not_mistaken_for_a_foreign_one(clean, client):
-    """A real server makes an APIService, without a Service, of each group that definitions have."""
+    """A real server creates an APIService without a Service for each group of CRDs."""
     first = await install(client, [CAPABILITY], SystemClock())
 
     again = await install(client, [CAPABILITY], SystemClock())

@@ -1,4 +1,4 @@
-"""Machines on both servers: Cluster API played, and the real one with played providers, do the same."""
+"""Machines on both servers: simulated Cluster API, and the real one with simulated providers, behave alike."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nodeyard.testing.machines import name_of, namespace
 TIER = "node.cluster.x-k8s.io/tier"
 GPU = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 CLUSTER = "machined"
-"""One for all tests of this file: a control plane costs more than a pool."""
+"""A cluster for all tests of this file: a control plane costs more than a pool."""
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def clusters(machines):
 
 @pytest.fixture(scope="module")
 def other(clusters):
-    """A cluster for what concerns whole clusters."""
+    """A cluster for tests that change the whole cluster."""
     clusters.cluster("machined-too")
     return "machined-too"
 
@@ -32,7 +32,7 @@ def names(objects):
 
 
 def taints(node):
-    """Without those that the node controller puts on and off."""
+    """Return the taints without those that the node controller manages."""
     return [
         {key: one[key] for key in ("key", "effect")}
         for one in node["spec"].get("taints") or ()

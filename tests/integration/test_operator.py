@@ -144,7 +144,7 @@ async def test_the_follower_takes_over_from_a_leader_that_is_cut_off(api, faults
 
 
 def deliberate(seconds):
-    """A planner that takes this long, at the cost of a whole core."""
+    """Build a planner that uses a whole core for this long."""
 
     def plan(snapshot, now, explain):
         end = time.monotonic() + seconds
@@ -183,7 +183,7 @@ def longest_gap(moments):
 
 @pytest.fixture
 async def asking(fleet):
-    """Sends a write that a webhook is asked about, again and again; how long each took. Once is enough to fail it."""
+    """Repeat a write that calls a webhook; return the durations. A single failure raises."""
     waits = []
 
     async def ask():
@@ -220,7 +220,7 @@ async def test_ten_seconds_of_planning_make_no_lease_late_and_no_webhook_wait(ap
             return running.metrics.registry.get_sample_value(*rule_webhooks.reviewed("allowed")) or 0
 
         async def is_judging():
-            """Before it has been told everything it lets all through, and counts that otherwise."""
+            """Until its caches are synced it allows everything, and counts such reviews separately."""
             await fleet.client.create(labels.RULES, labels.rule(fleet.name("probe"), "blue"), dry_run=True)
             return allowed() > 0
 

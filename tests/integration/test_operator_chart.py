@@ -1,4 +1,4 @@
-"""The operator's chart and that of its definitions, rendered by the real helm."""
+"""The operator's chart and the CRD chart, rendered by the real helm."""
 
 import json
 import re
@@ -106,7 +106,7 @@ def operated(monkeypatch, tmp_path):
 
 
 def rights(objects):
-    """By kind, namespace and name: helm puts them in an order of its own."""
+    """Return the objects by kind, namespace and name, because helm reorders them."""
     found = [each for each in objects if each["kind"] in RIGHTS]
     named = {(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]): each for each in found}
     assert len(named) == len(found)
@@ -234,7 +234,7 @@ def test_accounts_that_may_label_releases_are_named_in_addition_to_the_operator(
     (condition,) = one(objects, "ValidatingAdmissionPolicy", webhook.LABELS)["spec"]["matchConditions"]
     named = f"['system:serviceaccount:cozy-system:cozystack-api', 'jane', '{rbac.username(ACCOUNT)}']"
     assert condition["expression"] == f"!(request.userInfo.username in {named})"
-    # The policies that confine the operator itself come with its rights, whichever others are chosen.
+    # The policies that confine the operator come with its rights, whatever other policies are chosen.
     (condition,) = one(default, "ValidatingAdmissionPolicy", webhook.CONFINEMENT)["spec"]["matchConditions"]
     assert condition["expression"] == f"request.userInfo.username == '{rbac.username(ACCOUNT)}'"
 

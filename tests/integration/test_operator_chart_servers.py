@@ -1,4 +1,4 @@
-"""The operator's charts on API servers: accepted field by field, installed by helm, with the rights that it takes."""
+"""The operator's charts on API servers: accepted without warnings, installed by helm, with sufficient rights."""
 
 import itertools
 import subprocess
@@ -27,7 +27,7 @@ ONLOOKER = "onlooker"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 RELEASE = "nodeyard"
 ACCOUNT_GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
-"""Groups of the operator's account; a certificate for them and its name is as good as its token."""
+"""Groups of the operator's account; a client certificate with them and its name authenticates as it."""
 NOT_EMBEDDED = {"NetworkPolicy"}
 """Kinds that the embedded server does not serve."""
 
@@ -40,7 +40,7 @@ class Cluster:
         self.http = Session(api.url, api.authority.pem, api.admin_token)
 
     def try_out(self, obj):
-        """Applied without being stored; the warnings."""
+        """Apply as a dry run; return the warnings."""
         path = f"{self.api.rest.collection(obj)}/{obj['metadata']['name']}"
         query = {"fieldManager": "helm", "force": "true", "fieldValidation": "Strict", "dryRun": "All"}
         answer = self.http.patch(path, obj, APPLY, query=query)
@@ -74,7 +74,7 @@ def release(cluster):
         run(*arguments, "--namespace", NAMESPACE, "--kubeconfig", cluster.api.kubeconfig, values=values)
 
     def upgrade(**values):
-        # Other tests' operators have left a role that gathers rights, as who installs by hand has.
+        # Operators of other tests have left an aggregating role, as a manual install does.
         helm("upgrade", "--install", RELEASE, OPERATOR, "--take-ownership", values=values)
 
     yield upgrade
@@ -82,7 +82,7 @@ def release(cluster):
 
 
 def rights_of(rules):
-    """Each right alone: group, resource, verb, and the name or none."""
+    """Return single rights: group, resource, verb, and the name if any."""
     for rule in rules:
         names = rule.get("resourceNames") or [""]
         yield from itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"], names)
@@ -124,7 +124,7 @@ def test_installed_its_account_may_do_all_that_the_capabilities_declare(cluster,
     release()
 
     wanted = {namespace: declared(namespace) for namespace in (NAMESPACE, "kube-node-lease")}
-    # A real server learns of roles by a watch, a moment later.
+    # A real server sees roles a moment later, by its watches.
     eventually(lambda: all(wanted[each] <= cluster.granted(USER, each) for each in wanted), "it has its rights")
     for namespace, rights in wanted.items():
         assert not rights & cluster.granted(NOBODY, namespace), "it is the chart that grants them"
@@ -139,7 +139,7 @@ def declared(namespace):
     return found
 
 
-# plan, with no more rights than the chart grants
+# plan with the chart's rights
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def template(cluster, all_kinds):
 
 
 def plan(kubeconfig):
-    """Exit code, stdout, the lines of stderr and the seconds that it took."""
+    """Return exit code, stdout, the lines of stderr, and the duration in seconds."""
     began = time.monotonic()
     command = [*PROGRAM, "plan", "--kubeconfig", str(kubeconfig)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
@@ -166,7 +166,7 @@ def plan(kubeconfig):
 
 
 def skipped(lines):
-    """The capabilities that are left out for a missing right, each in one line."""
+    """Return the capabilities that are left out for a missing right, one line each."""
     assert all(": skipped: cannot " in line for line in lines), lines
     return [line.partition(":")[0] for line in lines]
 
@@ -227,7 +227,7 @@ def test_an_install_of_some_capabilities_plans_those_and_leaves_out_the_others_a
         code, told, lines, seconds = plan(kubeconfig)
 
         assert (code in {0, 2}, skipped(lines)) == (True, others), told
-        # A minute of waiting for caches would show on any machine; how fast the machine is does not.
+        # Shorter than the timeout of caches, and longer than a slow machine needs.
         assert seconds < 2 * usual + 15
 
 

@@ -1,4 +1,4 @@
-"""`nodeyard run`, `plan`, `why` and `approve` as processes: what a person gets who types them."""
+"""`nodeyard run`, `plan`, `why` and `approve` as processes: output, exit codes and errors."""
 
 import html
 import json
@@ -90,14 +90,14 @@ def prepared(server):
 
 @pytest.fixture(scope="module")
 def looked_at():
-    """The same for all who only look."""
+    """Shared by tests that only read."""
     with EmbeddedServer(controllers=()) as server:
         prepare(server)
         yield server
 
 
 def prepare(server):
-    """With all kinds installed, a template and a spare for it."""
+    """A server with all CRDs, a template and a spare."""
     third_party_crds.install(server.rest, [definition for each in CAPABILITIES for definition in each.definitions()])
     server.rest.create(template("web"))
     server.rest.create(spare("n1", "web"))

@@ -1,4 +1,4 @@
-"""The operator behind a connection that misbehaves: it converges, and stays so."""
+"""The operator behind a faulty connection converges, and stays converged."""
 
 import pytest
 from tests.builders.operators import fleet as fleet_on

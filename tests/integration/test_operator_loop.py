@@ -29,14 +29,14 @@ PATIENCE = 250.0
 
 @pytest.fixture(scope="module")
 def server():
-    """A server without controllers, for these tests alone."""
+    """A server of these tests without controllers."""
     with EmbeddedServer(controllers=()) as server:
         yield server
 
 
 @pytest.fixture
 def measured(server):
-    """`measured(SPARES)`: a leading operator. The garbage collector, which walks everything, stands still."""
+    """`measured(SPARES)`: a leading operator. Garbage collection is off."""
     started = []
 
     def start(capability):
@@ -61,7 +61,7 @@ def placed(name, zone):
 
 
 def longest_turn(server, operator, outside):
-    """Longest turn around events of pods outside their class, one of which was outside already."""
+    """Return the longest turn for events of pods outside their class, one of which was outside already."""
 
     def happen():
         server.rest.call(
@@ -99,7 +99,7 @@ def test_events_of_a_pod_outside_its_class_hold_the_loop_no_longer_the_more_pods
 
 
 def time_per_node(server, operator, nodes):
-    """Time that the loop takes for each node of a role that no longer asks for the agents of its nodes."""
+    """Return the loop's time for each node of a role that no longer requests agents."""
     env = ProfilesEnv(server.rest)
     env.network_profile("dpdk", DPDK)
     env.role(annotations={profiles.NETWORK_PROFILE: "dpdk"})

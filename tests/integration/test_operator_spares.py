@@ -1,4 +1,4 @@
-"""Spares on the whole loop, in process under virtual time: what is planned alone elsewhere, is done here."""
+"""Spares on the whole loop, in process under virtual time."""
 
 import asyncio
 from contextlib import asynccontextmanager

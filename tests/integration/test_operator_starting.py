@@ -1,4 +1,4 @@
-"""`nodeyard run` as a process on a cluster that it cannot use: what a person reads, and how often."""
+"""`nodeyard run` as a process on a cluster that it cannot use: messages, and how often each is logged."""
 
 import json
 import socket

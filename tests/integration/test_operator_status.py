@@ -1,4 +1,4 @@
-"""The operator tells of itself on its Lease; `plan`, `why`, `approve` and `status` read it and go by it."""
+"""The operator publishes itself on its Lease, and `plan`, `why`, `approve` and `status` read it."""
 
 import json
 import os
@@ -168,7 +168,7 @@ def test_a_missing_right_leaves_out_its_capability_at_once_in_one_line(api, spar
     reading = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"]}]
     spares_env.template("web", 1)
     nobody = api.user("may-only-get", rules=reading)
-    # A minute of waiting for caches would show on any machine; how fast the machine is does not.
+    # Shorter than the timeout of caches, and longer than a slow machine needs.
     usual, _ = timed(api.kubeconfig)
     seconds, done = timed(nobody)
     assert seconds < 2 * usual + 15

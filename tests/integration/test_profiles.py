@@ -254,7 +254,7 @@ def test_an_edit_of_a_role_writes_the_status_of_each_node_once(profiles_env, ope
 
 
 def test_an_edit_of_a_role_writes_the_status_of_each_node_once_also_if_reports_are_ignored(profiles_env, operator):
-    """Nodes that wait for nothing but the writes of others are as in the queue: that is not reported."""
+    """Nodes that wait only for writes of other nodes are as good as queued: this is not reported."""
     running = operator(PROFILES)
     for name, text in (("p", SHARED), ("q", DEDICATED)):
         profiles_env.compute_profile(name, text, maxUnavailable=1, progress="Ignore")
@@ -289,7 +289,7 @@ def test_a_deleted_node_deletes_its_service_objects(story, operator):
     operator(PROFILES)
     story.wait_until_settled("edpm-compute-0", "dell-r740-shared-cpus")
     story.delete(NODE, "edpm-compute-0")
-    # The real garbage collector takes its time to learn of new kinds.
+    # The real garbage collector discovers new kinds with a delay.
     story.wait_until(lambda: not story.exists(COMPUTE, "edpm-compute-0"), "its compute is gone", timeout=120)
 
 
@@ -390,7 +390,7 @@ def test_a_rollout_goes_on_when_the_node_that_it_waits_for_is_deleted(profiles_e
     (first,) = told()
     (second,) = set(nodes) - {first}
     profiles_env.delete(NODE, first)
-    # The real garbage collector takes its time to learn of new kinds.
+    # The real garbage collector discovers new kinds with a delay.
     profiles_env.wait_until(lambda: profiles_env.hash_of(second) != before, "the other node is told", timeout=120)
 
 

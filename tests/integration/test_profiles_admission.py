@@ -60,7 +60,7 @@ def without_spec(body: Object) -> Object:
     return {key: value for key, value in body.items() if key != "spec"}
 
 
-# good ones
+# valid objects
 
 GOOD = {
     **{
@@ -172,7 +172,7 @@ def test_a_field_of_a_profile_that_is_misspelt_is_not_dropped_in_silence(http):
     assert 'unknown field "spec.customServiceConfig"' in answer.message
 
 
-# bad ones
+# invalid objects
 
 
 def profile(**spec: Any) -> Object:
@@ -297,7 +297,7 @@ def test_a_compute_cannot_lose_its_spec_and_the_cell_with_it(change):
     refused(answer, "spec", "Required value")
 
 
-# how they are shown
+# printer columns
 
 
 def test_kubectl_shows_what_a_node_has(http, store):

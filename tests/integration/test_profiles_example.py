@@ -104,5 +104,5 @@ def test_the_example_works_as_its_readme_describes(applied, http, kubectl, rows,
     )
 
     kubectl("delete", "osdpnode", FIRST, SECOND)
-    # The real garbage collector takes its time to learn of new kinds.
+    # The real garbage collector discovers new kinds with a delay.
     eventually(lambda: not named(http, COMPUTES) and not named(http, AGENTS), "all went with the nodes", 120)

@@ -52,7 +52,7 @@ def declared(api, profiles_env):
 
 
 def test_every_right_is_used_and_no_other_is_needed(api, profiles_env, declared, audited, operator):
-    """A node's life with services whose configuration is kept in ConfigMaps and in Secrets."""
+    """Create and delete a node with services whose configuration is kept in ConfigMaps and in Secrets."""
     audit = audited(PROFILES)
     operator(PROFILES, webhooks=LOCAL_WEBHOOKS)
     profiles_env.compute_profile("shared", SHARED)

@@ -158,7 +158,7 @@ async def test_events_of_one_moment_are_one_plan(world, clock):
         await world.add_nodes("a", *(f"n{number}" for number in range(50)))
         await clock.advance(5)
         assert set((await world.teams()).values()) == {"blue"}
-        # One for the arrivals, and one that sees what was written.
+        # One plan for the new objects, and one that sees its writes.
         assert await passes(manager) - before <= 2
 
 
@@ -259,7 +259,7 @@ async def test_behind_a_watch_that_has_fallen_silent_a_root_is_read_before_nodes
         await clock.advance(5)
         manager.tap.silences = labels.RULES.plural
         await world.client.patch(labels.RULES, "a", {"spec": {"team": "red"}})
-        # Longer than between two bookmarks, and not so long that the watch has been given up.
+        # Longer than the bookmark interval, and shorter than the idle timeout of the watch.
         await clock.advance(SILENT_SECONDS + 1)
         await world.add_nodes("a", "n1")
         await clock.advance(1)

@@ -1,4 +1,4 @@
-"""Two replicas at once, stops, kills and restarts."""
+"""Two replicas: stops, kills and restarts."""
 
 import asyncio
 import dataclasses

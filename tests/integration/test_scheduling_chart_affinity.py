@@ -1,4 +1,4 @@
-"""The affinity that nodeyard-scheduling renders: the class's terms and the chart's own, both in force."""
+"""The affinity that nodeyard-scheduling renders: the terms of the class and of the chart combined."""
 
 from __future__ import annotations
 

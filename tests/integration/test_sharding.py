@@ -38,7 +38,7 @@ def has(manager):
 
 
 def written_by(manager):
-    """The rules whose nodes it has written to."""
+    """Return the rules whose nodes it has written."""
     return {path.rpartition("/")[2].rpartition("-")[0] for path in manager.tap.written("/nodes/")}
 
 
@@ -133,7 +133,7 @@ async def test_a_capability_without_sharding_has_no_such_metric(world, clock):
 
 
 async def test_a_key_is_handed_over_after_its_writes_in_flight(world, clock):
-    """Else the answer of the one could come after the first write of the other."""
+    """Otherwise the answer to the one could come after the first write of the other."""
     async with world.manager("one", capability=SHARDED) as one:
         await clock.advance(5)
         sent, answered = [], []
@@ -186,7 +186,7 @@ async def test_loops_get_the_input_and_the_fence_of_each_owned_key(world, clock)
             assert seen["two"] == (has(two), has(two))
 
 
-# further clusters
+# remote clusters
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Processes with sharded keys: one is killed, one frozen, one stopped. On both servers, with real timings."""
+"""Processes with sharded keys: one is killed, one frozen, one stopped; on both servers in real time."""
 
 import itertools
 import time
@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 
 
 class Stage:
-    """Rules and nodes of one test, and the processes that work on them."""
+    """Rules and nodes of one test, and the processes that plan them."""
 
     def __init__(self, api):
         self._api = api
@@ -41,12 +41,12 @@ class Stage:
             )
 
     def are_all(self, team):
-        """Return whether every node has been written to for it."""
+        """Return whether the operator has written every node of the rules."""
         nodes = [self._api.rest.call("GET", f"/api/v1/nodes/{rule}-n") for rule in self.rules]
         return all(node["metadata"]["labels"].get(labels.TEAM) == team for node in nodes)
 
     def have(self, *processes):
-        """Return whether these replicas hold all keys together, and each holds some."""
+        """Return whether these replicas together hold all keys, and each holds some."""
         found = self.holders.now()
         return len(found) == COUNT and set(found.values()) == {each.identity for each in processes}
 
@@ -82,7 +82,7 @@ def test_keys_of_a_killed_process_are_planned_within_20_seconds(stage, eventuall
     eventually(lambda: stage.have(first, third), "a newcomer gets its part", timeout=60)
     first.stop()
     stage.paint("green")
-    # Leases that are not given back are free later than this.
+    # Unreleased Leases expire later than this.
     eventually(lambda: stage.are_all("green"), "the third follows at once", timeout=10)
     assert stage.holders.assert_each_wrote_only_for_what_it_had() >= 3 * COUNT
 

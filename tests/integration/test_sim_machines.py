@@ -1,4 +1,4 @@
-"""Played machines on a virtual clock: what takes minutes, and what must cost little however many there are."""
+"""Simulated machines on a virtual clock: slow operations, and their cost for many machines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROVIDERS = {
 
 
 class Env:
-    """A server, a world with a cluster `c`, and a clock to move."""
+    """A server, a world with a cluster `c`, and a virtual clock."""
 
     def __init__(self, clock, client, world):
         self.clock, self.client, self.world = clock, client, world
@@ -129,7 +129,7 @@ async def envs():
 
 
 class SteppingClock:
-    """Moves a virtual clock by waiting on it."""
+    """Clock that advances a virtual clock when it sleeps."""
 
     def __init__(self, clock):
         self._clock = clock

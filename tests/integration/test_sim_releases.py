@@ -1,4 +1,4 @@
-"""Played releases on a virtual clock: installed, upgraded pod by pod, refused by admission, and taken away."""
+"""Simulated releases on a virtual clock: installed, upgraded pod by pod, denied by admission, and uninstalled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Releasing:
 
 
 class Stepping:
-    """A clock whose sleepers make the time pass themselves."""
+    """Clock that advances itself when it sleeps."""
 
     def __init__(self, clock):
         self._clock = clock

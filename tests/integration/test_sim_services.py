@@ -1,4 +1,4 @@
-"""A played service operator on both servers: it deploys what an object asks for, and fails where it is told to."""
+"""A simulated service operator on both servers: it deploys what an object requests, and fails on demand."""
 
 import pytest
 from tests.builders import declared_kinds

@@ -1,4 +1,4 @@
-"""Stand-ins for other projects' kinds on the embedded server: what fits, fits; what does not is refused."""
+"""Stand-in CRDs of other projects on the embedded server accept valid objects and reject invalid ones."""
 
 import pytest
 import pytest_asyncio

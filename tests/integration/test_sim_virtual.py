@@ -1,4 +1,4 @@
-"""The simulated world on the embedded server and a virtual clock: hours pass in no time, and always alike."""
+"""The simulated world on the embedded server and a virtual clock: hours pass at once and deterministically."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -45,7 +45,7 @@ class Stage:
 
 
 class Late:
-    """Watches that tell nothing before a time has passed."""
+    """Transport that delays watch events."""
 
     def __init__(self, inner, clock, seconds):
         self._inner, self._clock, self._seconds = inner, clock, seconds

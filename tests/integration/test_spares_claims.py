@@ -184,7 +184,7 @@ def test_events_are_one_for_each_reason_and_pass(spares_env, operator):
     spares_env.spares(12)
     spares_env.wait_until_nodes_ready()  # a node that a controller changes meanwhile is claimed in a second pass
     web = spares_env.template("web", 12)
-    operator("spares", lease=replace(SHORT, duration=60))  # a pass that ends with the lease tells of nothing
+    operator("spares", lease=replace(SHORT, duration=60))  # a pass that ends with the lease records no event
     spares_env.wait_for_owned(web, 12)
 
     (event,) = spares_env.wait_for_event(web, "Claimed")

@@ -41,7 +41,7 @@ def test_a_restarted_operator_writes_nothing_when_converged(spares_env, operator
 
 def test_heartbeats_cause_no_plan_and_no_write(spares_env, operator, eventually):
     nodes = spares_env.spares(4)
-    running = operator("spares", lease=replace(SHORT, duration=60))  # one that comes back is a reason to plan
+    running = operator("spares", lease=replace(SHORT, duration=60))  # a deleted and recreated node causes a plan
     web = spares_env.template("web", 2)
     spares_env.wait_for_owned(web, 2)
     spares_env.wait_for_event(web, "Claimed")
@@ -55,7 +55,7 @@ def test_heartbeats_cause_no_plan_and_no_write(spares_env, operator, eventually)
     for beat in range(1, 11):
         for name in nodes:
             heartbeat(spares_env, name, now + timedelta(seconds=10 * beat))
-    # A change that is planned with and leads to nothing: whatever came before it has been looked at too.
+    # A change that causes a plan without actions: earlier events have been processed too.
     spares_env.patch(nodes[0], {"metadata": {"labels": {"mark": "after"}}})
     eventually(lambda: running.metric(PLANS) > plans, "the mark is planned with")
 

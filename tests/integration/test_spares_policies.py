@@ -156,7 +156,7 @@ def test_a_record_that_a_kubelet_forges_gives_no_restricted_labels_and_no_place(
     own = {LABEL: web, ENV_LABEL: spares_env.name}
     metadata = {"name": name, "labels": own, "annotations": {RECORD: record}}
     if api.is_real:
-        # The seal is out of its reach: NodeRestriction, which the embedded server does not have.
+        # The digest label is out of its reach by NodeRestriction, which the embedded server lacks.
         with_seal = {**metadata, "labels": {**own, RECORD_DIGEST: digest_of(record)}}
         assert http.post("/api/v1/nodes", {"metadata": with_seal}, headers=headers).status == 403
 

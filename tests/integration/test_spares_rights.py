@@ -75,7 +75,7 @@ def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as
     web = spares_env.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})
     spares_env.wait_for_owned(web, 1)
     for _ in range(2):
-        # Repaired twice in the same words: the second time the event is counted, which is a patch.
+        # Repaired twice with the same text: the second Event is counted, by a patch.
         spares_env.patch(name, {"metadata": {"labels": {"team": "drifted"}}})
         eventually(lambda: labels(spares_env.get_node(name))["team"] == "web", "the drift is repaired")
         spares_env.wait_for_event(web, "Updated")

@@ -44,13 +44,13 @@ GUESSED = f"{PATH}/{'0' * 26}"
 IN_TIME = 3.0
 """The timeout of the webhooks."""
 MOST_SECONDS = 20.0
-"""No attack goes on for longer, whatever happens."""
+"""Upper bound of an attack."""
 MIB = 1 << 20
 EVENTS = "/apis/events.k8s.io/v1/events"
 
 
 class Attacked:
-    """An operator in a process of its own, and a tenant whose pods have to keep to a class."""
+    """An operator process, and a tenant whose pods need a class."""
 
     def __init__(self, api, affinity):
         self.api = api
@@ -70,7 +70,7 @@ class Attacked:
             self._process.wait(20)
 
     def prepare(self):
-        """Wait until the API server asks about pods of the tenant."""
+        """Wait until the API server calls the webhook for pods of the tenant."""
         zone = self.affinity.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
         allowed = {"defaultAffinityClass": zone, "allowedAffinityClasses": [zone], "unownedPods": "RequireAllowed"}
         self.namespace = self.affinity.tenant(unique("attacked"), **allowed)
@@ -80,10 +80,10 @@ class Attacked:
         paths = [urlsplit(each["clientConfig"]["url"]).path for each in entries]
         (self.path,) = (path for path in paths if path.startswith(f"{PATH}/"))
 
-    # what has to go on
+    # requests of the API server
 
     def post(self, *, is_fitting, owners=()):
-        """The answer of the API server to a pod in the class or outside of it."""
+        """Create a pod inside or outside the class as a dry run; return the response."""
         spec = {"nodeSelector": {ZONE: "here"}} if is_fitting else {}
         return self.affinity.post(pod_body(self.namespace, unique("pod"), list(owners), **spec))
 
@@ -95,7 +95,7 @@ class Attacked:
             return error.code, error.read().decode()
 
     def assert_served(self, rounds):
-        """Pods are admitted and refused with the operator's words, and health answers, each in time."""
+        """Assert that pods are admitted and denied by the operator, and that health responds, all in time."""
         for _ in range(rounds):
             admitted = timed(lambda: self.post(is_fitting=True))
             assert admitted.status == 201, admitted.content
@@ -105,13 +105,13 @@ class Attacked:
                 assert timed(lambda path=path: self.page(path))[0] == 200
 
     def assert_served_at_once(self, count):
-        """So many pods at a time: the API server has to open connections for them."""
+        """Create this many pods at once, so that the API server opens connections."""
         with ThreadPoolExecutor(count) as pool:
             answers = list(pool.map(lambda _: timed(lambda: self.post(is_fitting=True)), range(count)))
         assert [each.status for each in answers] == [201] * count, answers
 
     def ask(self, path, body, **headers):
-        """The status that an attacker is answered with; 0 where it is cut off while it sends."""
+        """Send an attacker's request; return the status, or 0 if the connection is closed while it sends."""
         try:
             return ask(self.ports["webhook"], path, body, headers=headers)[0]
         except (ConnectionError, ssl.SSLError):
@@ -121,7 +121,7 @@ class Attacked:
 
     @contextmanager
     def growing_less_than(self, mib):
-        """Its peak meanwhile is not that much above what it had before."""
+        """Assert that the operator's peak memory grows by less than the limit."""
         place = Path(f"/proc/{self._process.pid}")
         (place / "clear_refs").write_text("5")
         before = memory(place, "VmHWM")
@@ -146,7 +146,7 @@ def timed(action):
 @pytest.fixture(scope="module")
 def attacked(api, affinity_crds):
     with ExitStack() as ending:
-        # The certificate in the Secret may be for others.
+        # The certificate in the Secret may be of another operator.
         discard(api.rest, SECRET)
         affinity = AffinityEnv(api)
         ending.callback(affinity.unregister)
@@ -158,7 +158,7 @@ def attacked(api, affinity_crds):
 
 
 class Attack:
-    """Threads that send again and again, each a number of times; what they are answered is kept."""
+    """Threads that repeat requests, each a number of times, and keep the statuses."""
 
     def __init__(self, action, *, threads=3, most=1000):
         self.answers = []
@@ -190,7 +190,7 @@ class Attack:
 
 
 def costly(size):
-    """Reviews that take long to decode: brackets that never end, that end, side by side, nested keys, and floats."""
+    """Reviews that take long to decode: unclosed, closed and adjacent brackets, nested keys, and floats."""
     review = question(object={"spec": "X"})
     for inner in (
         b"[" * size,
@@ -204,7 +204,7 @@ def costly(size):
 
 def test_megabytes_that_take_long_to_decode_delay_no_other_request(attacked):
     bodies = [body for size in (3 * MIB, 4 * MIB - 4096, 8 * MIB) for body in costly(size)]
-    # As many as are decoded at all: in a thread, for a long time.
+    # The maximum that is decoded, in a thread.
     bodies += [*costly(200_000)] * 2
     order = itertools.cycle(bodies)
 
@@ -216,7 +216,7 @@ def test_megabytes_that_take_long_to_decode_delay_no_other_request(attacked):
         attacked.assert_served(rounds=10)
 
     assert {404, 413} < set(attack.answers)
-    # Brackets that do end are a review, if of no pod; the operator says so, and denies what is too deep.
+    # Closed brackets are a review without a pod; the operator denies what is too deep.
     assert set(attack.answers) <= {0, 200, 400, 404, 413, 429, 500}
 
 
@@ -243,7 +243,7 @@ def test_a_compressed_bomb_is_not_inflated(attacked):
 
 
 def connection(attacked, *, tls=True, sent=b""):
-    """One of an attacker, who has sent so much."""
+    """Open an attacker's connection and send this much."""
     plain = socket.create_connection((LOOPBACK, attacked.ports["webhook"]), timeout=IN_TIME)
     if not tls:
         plain.sendall(sent)
@@ -260,7 +260,7 @@ def connection(attacked, *, tls=True, sent=b""):
 
 
 def is_closed(connection):
-    """Return whether the server has closed the connection, after what it may have answered."""
+    """Return whether the server has closed the connection, perhaps after an answer."""
     connection.settimeout(0)
     try:
         while connection.recv(4096):
@@ -295,7 +295,7 @@ def test_idle_connections_above_all_limits_lock_nobody_out(attacked):
         opened = []
 
         def open_one(number):
-            """One without a handshake, one without a request, and two that rest after one."""
+            """Open one connection without a handshake, one without a request, and two that are idle after one."""
             sent = b"" if number % 4 < 2 else b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
             try:
                 opened.append(connection(attacked, tls=number % 4 > 0, sent=sent))
@@ -337,7 +337,7 @@ def test_forged_reviews_learn_nothing_and_leave_no_events(attacked):
         attacked.assert_served(rounds=10)
 
     assert set(attack.answers) == {404, 429}
-    # A refusal that the API server asked for is told in an Event, and would be the later one.
+    # A denial of the API server's own review causes an Event, which would be later.
     assert attacked.post(is_fitting=False, owners=[owner]).status == 403
     found = until(lambda: told(attacked, owner), "the refusal is told")
     assert "forged" not in json.dumps(found)

@@ -16,7 +16,7 @@ NOTES = "/apis/notes.example.dev/v1/nodenotes"
 def page():
     (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S)
     module = ModuleType(NAME)
-    sys.modules[NAME] = module  # dataclasses and msgspec look annotations up there
+    sys.modules[NAME] = module  # dataclasses and msgspec resolve annotations there
     exec(compile(code, str(PAGE), "exec"), module.__dict__)
     yield module
     del sys.modules[NAME]

@@ -1,4 +1,4 @@
-"""Inheritance over any tree of tenants, against a model that asks each ancestor in turn."""
+"""Inheritance over any tree of tenants, compared with a naive model."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +29,7 @@ def trees(draw):
 
 
 def above(each, tenants):
-    """Its parent: None at the top, and where only the top itself is above without a Tenant; else it must be there."""
+    """Return the parent's Tenant; None for `tenant-root`, and below it if it has no Tenant."""
     if each.own_namespace == names.TENANT_ROOT:
         return None
     return next((other for other in tenants if other.own_namespace == each.namespace), None)

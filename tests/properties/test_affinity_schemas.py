@@ -1,4 +1,4 @@
-"""Whatever a schema says, its CRD is one that the server takes; whatever a spec says, placement is ours to say."""
+"""Every JSON schema gives a valid CRD, and no spec can set the placement."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whatever is sent, the server answers with a status of its own choosing and stays up."""
+"""The server answers any request with a status and stays up."""
 
 from __future__ import annotations
 

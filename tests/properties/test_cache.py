@@ -36,7 +36,7 @@ COUNT = Aggregate(
 
 
 class History:
-    """A server: what is, and every event that led there."""
+    """Model of a server: its objects and all events."""
 
     def __init__(self):
         self.version = 0
@@ -89,7 +89,7 @@ class CacheFollowsServer(RuleBasedStateMachine):
         assert self.heard.get(name) == change.old
         self.heard[name] = change.new
 
-    # what others do
+    # other writers
 
     @rule(name=NAMES, zones=ZONES)
     def another_writes(self, name, zones):
@@ -100,7 +100,7 @@ class CacheFollowsServer(RuleBasedStateMachine):
     def another_deletes(self, data):
         self.server.delete(data.draw(st.sampled_from(sorted(self.server.objects))))
 
-    # what we do
+    # our writes
 
     @rule(name=NAMES, zones=ZONES, is_late=st.booleans())
     def we_write(self, name, zones, is_late):
@@ -137,7 +137,7 @@ class CacheFollowsServer(RuleBasedStateMachine):
             if not is_lost:
                 self.cache.confirm(key, own, self.server.objects.get(key[1]), DEADLINE)
 
-    # what the watch does
+    # the watch
 
     @rule(count=st.integers(1, 4), is_doubled=st.booleans())
     def the_watch_delivers(self, count, is_doubled):
@@ -156,7 +156,7 @@ class CacheFollowsServer(RuleBasedStateMachine):
         self.reached += int((self.server.version - self.reached) * share)
         self.cache.replace(self.server.at(self.reached), str(self.reached))
 
-    # what must hold
+    # invariants
 
     @invariant()
     def what_follows_the_objects_equals_recomputation(self):

@@ -1,4 +1,4 @@
-"""Whatever leaf, models and root there are: plans come to rest, and touch nothing that is not theirs."""
+"""For any leaf, models and root: plans converge, and change only nodes of the Cluster."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ tree_states = st.builds(
 
 
 def check(tree: TreeState, planned: Planned, own: str) -> None:
-    """No action concerns a node that is not the Cluster's; two never concern one node in a way that cannot work."""
+    """Assert that all actions are on nodes of the Cluster, and that no two actions on one node conflict."""
     for action in planned.plan.actions:
         if action.object.kind != "Node":
             continue
@@ -141,7 +141,7 @@ def check(tree: TreeState, planned: Planned, own: str) -> None:
 
 
 def run(tree: TreeState, own: str = "east") -> TreeState:
-    """Until nothing is to be done."""
+    """Plan and apply until nothing is left to do."""
     for _ in range(5):
         planned = tree.plan()
         check(tree, planned, own)

@@ -1,4 +1,4 @@
-"""Whatever happens on a leaf, the sums kept along the way are those from scratch, and the formula holds."""
+"""After any changes of a leaf, incremental sums equal recomputed ones, and the formula holds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ pods = st.builds(
     from_root=st.sampled_from((False, False, True)),
 )
 events = st.one_of(nodes, pods, st.sampled_from(NODES), st.sampled_from("abcdef"))
-"""An object that comes or changes, or the name of one that goes."""
+"""A created or changed object, or the name of a deleted one."""
 options = st.builds(
     ResourceOptions,
     exclude_tainted=st.booleans(),
@@ -65,7 +65,7 @@ options = st.builds(
 
 @dataclass
 class Leaf:
-    """A leaf as the cache keeps it: objects, and the fold over its pods."""
+    """Objects of a leaf as in the cache, and the fold over its pods."""
 
     nodes: dict[str, TreeNode] = field(default_factory=dict)
     pods: dict[str, LeafPod] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def rounded(name: str, amount: Fraction) -> Fraction:
 
 
 def from_scratch(leaf: Leaf, options: ResourceOptions) -> dict[str, dict[str, Fraction]]:
-    """The formula, as it is written down, over all objects."""
+    """Compute the documented formula over all objects."""
     counted = [node for node in leaf.nodes.values() if counts(node, options)]
     found: dict[str, dict[str, Fraction]] = {"capacity": {}, "allocatable": {}, "largest": {}}
     for name in {name for node in leaf.nodes.values() for name in node.status.allocatable}:

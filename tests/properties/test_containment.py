@@ -1,7 +1,6 @@
-"""Containment against brute force: every node there can be, as far as these selectors tell nodes apart.
+"""Containment compared with brute force over every node that these selectors can distinguish.
 
-The two sides share no code: here nodes are matched one by one as the scheduler matches them, there whole sets of values
-are compared.
+The two share no code: the test matches single nodes like the scheduler, the code compares sets of values.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from nodeyard.kube.node_affinity import NodeSelector, NodeSelectorRequirement, N
 from ..builders.node_terms import expression, selector, term
 
 KEYS = ("a", "b")
-# There is a value that no selector below names, of every kind that they can tell apart.
+# One value that no selector below names, of every kind that they can distinguish.
 NAMED = ("x", "y", "1", "01", "3")
 BOUNDS = ("0", "1", "01", "2", "9223372036854775806", "9223372036854775807", "many")
 VALUES = (None, "q", "x", "y", "0", "1", "01", "001", "2", "3", "03", "9223372036854775807")
@@ -47,7 +46,7 @@ node_selectors = st.dictionaries(keys, st.sampled_from(NAMED), max_size=1)
 
 
 def nodes(fixed: Mapping[str, str | None], name: str | None) -> Iterator[tuple[dict[str, str], str]]:
-    """All of them, or all that are so."""
+    """Return all nodes, or those that match."""
     sorts = [(fixed[key],) if key in fixed else VALUES for key in KEYS]
     for several in product(*sorts):
         labels = {key: value for key, value in zip(KEYS, several, strict=True) if value is not None}
@@ -59,7 +58,7 @@ EVERY_NODE = list(nodes({}, None))
 
 
 class Side:
-    """A pod, or a class, with all its nodes."""
+    """A pod or a class with all its nodes."""
 
     def __init__(self, node_selector: dict[str, str], required: NodeSelector | None) -> None:
         self.asks = node_selector, required
@@ -69,7 +68,7 @@ class Side:
 
 
 def is_real(counterexample: Counterexample, pod: Side, placement: Side) -> bool:
-    """The pod may have such a node, and none that is so is in the class."""
+    """Assert that the counterexample is a node of the pod and outside the class."""
     such = list(nodes(counterexample.labels, counterexample.node_name))
     return any(pod.matches(*node) for node in such) and not any(placement.matches(*node) for node in such)
 

@@ -25,13 +25,13 @@ UNREADABLE = Unreadable("no answer")
 
 @dataclass(frozen=True)
 class Placed:
-    """An object of the graph; a release where it is one, `application` where it ends the way."""
+    """An object of the graph; `application` is set if the walk ends at it."""
 
     name: str
     is_release: bool
     application: str
     owners: tuple[tuple[str, str], ...]
-    """By name and uid, which may be that of one that was there before."""
+    """Owners by name and uid; the uid may be of a deleted object of that name."""
     label: str
     state: str
 
@@ -84,7 +84,7 @@ def start_of(graph):
 
 
 def looked_up(graph, wanted):
-    """Return what the server answers about an object."""
+    """Return the server's answer about an object."""
     there = graph[wanted.name]
     if wanted.kind != _kind(wanted.name) or there.state == "missing":
         return Missing()
@@ -95,7 +95,7 @@ def looked_up(graph, wanted):
 
 
 def edges(graph, one, *, with_labels):
-    """Return where a step leads from an object: a name and the uid that is meant, if any."""
+    """Return the next objects from an object: names, with the uid if it is a reference."""
     if one.application:
         return []
     found = list(one.owners)

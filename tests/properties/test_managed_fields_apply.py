@@ -1,4 +1,4 @@
-"""Properties of every apply, whatever the configurations."""
+"""Properties of every apply, for any configurations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def config(seed: int) -> dict[str, Any]:
 
 
 def without_empty_lists(value: Any) -> Any:
-    """An empty set or list map in a configuration says nothing and is nobody's, so it comes and goes."""
+    """An empty set or list map in a configuration has no owner, so it may be added and removed."""
     if isinstance(value, list):
         return [without_empty_lists(item) for item in value]
     if not isinstance(value, dict):
@@ -61,7 +61,7 @@ def updated(live: Any, seed: int, manager: str) -> dict[str, Any]:
 
 
 def is_refused(value: Any) -> bool:
-    """An apply may leave null where it took the last part away, and validation then refuses its result."""
+    """An apply may leave null after it removes the last part; validation then refuses the result."""
     if isinstance(value, list):
         return any(map(is_refused, value))
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""JSON patch against an implementation that others wrote."""
+"""JSON patch compared with the library jsonpatch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ operations = st.one_of(
 
 
 def reference_patch(document: Any, patch: list[dict[str, Any]]) -> Any:
-    """The library's result; None where it refuses."""
+    """Return the library's result; None if it raises."""
     try:
         return {"is": jsonpatch.apply_patch(copy.deepcopy(document), patch)}
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError, IndexError, KeyError):
@@ -44,7 +44,7 @@ def test_patches_accepted_by_the_reference_give_its_result(document: Any, patch:
     try:
         actual = json_patch(document, patch)
     except PatchError:
-        # Stricter in one way: what a null holds cannot be addressed, and 1 is not true.
+        # Ours is stricter: members of null cannot be addressed, and 1 is not true.
         assert expected is None or _is_loose(patch)
         return
     if expected is not None:

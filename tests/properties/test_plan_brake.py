@@ -1,4 +1,4 @@
-"""The brake, whatever the plan: nothing disruptive slips through, and nothing harmless waits without a reason."""
+"""The brake for any plan: it holds every disruptive action above the limit, and no independent harmless one."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The diff tells a difference exactly where there is one; what apply would do never undoes itself."""
+"""The diff has an entry exactly for each difference; the preview of an apply is idempotent."""
 
 from hypothesis import given
 from hypothesis import strategies as st

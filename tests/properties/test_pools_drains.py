@@ -24,19 +24,19 @@ from ..builders.pool_removal import Outcome, World, deployment, member, node, po
 POOLS = ("gpu", "web")
 POLICIES = ("Drain", "Orphan", "Force")
 FOREIGN = "theirs"
-"""A MachineDeployment in the same namespace, with nodes and pods, that is nobody's pool."""
+"""A MachineDeployment of no pool in the same namespace, with nodes and pods."""
 
 NAMES = tuple(f"{pool}-{number}" for pool in (*POOLS, FOREIGN) for number in range(3))
 
 
 @dataclass(frozen=True)
 class Story:
-    """A world, and what of it was never ours."""
+    """A world, and its foreign objects."""
 
     world: World
     refused: frozenset[str] = frozenset()
     closed_by_others: frozenset[str] = frozenset()
-    """Nodes that somebody had cordoned when we first saw them."""
+    """Nodes that were cordoned before the drain."""
 
 
 @st.composite
@@ -93,11 +93,11 @@ def _parts(name: str) -> tuple[str, int]:
     return pool, int(number)
 
 
-# what happens
+# changes
 
 
 def _pod_appears(story: Story, on: str, name: str, kind: dict[str, Any]) -> Story:
-    """On a node that is there, closed or not: some tolerate that, others were bound before and are seen late."""
+    """Bind a pod to an existing node, cordoned or not: some pods tolerate the cordon, others are seen late."""
     world = story.world
     if on not in (world.nodes or {}):
         return story
@@ -155,11 +155,11 @@ def _without_node(world: World, name: str) -> World:
     return world.but(nodes=nodes, pods=tuple(each for each in world.pods or () if each.spec.node_name != name))
 
 
-# what holds
+# invariants
 
 
 def evictable(world: World, pool: str) -> list[str]:
-    """Pods on nodes of the pool that a drain has to wait for."""
+    """Return pods on nodes of the pool that a drain waits for."""
     nodes: dict[str, Node] = {
         each.node: world.nodes[each.node]
         for each in world.machines

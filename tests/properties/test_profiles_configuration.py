@@ -115,7 +115,7 @@ def read(text: str) -> frozenset[int] | None:
 
 
 def taken_apart(text: str) -> set[int] | None:
-    """The same by sets and Python's numbers; None where there is a part that is none, or nothing is left."""
+    """Compute the set with Python's ints; None if a part is invalid or the result is empty."""
     sets: dict[bool, set[int]] = {True: set(), False: set()}
     for part in filter(None, map(str.strip, text.split(","))):
         ends = part.removeprefix("^").split("-")

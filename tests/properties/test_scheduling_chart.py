@@ -1,4 +1,4 @@
-"""Whatever terms the chart and the class have: what helm renders fits exactly the nodes that both fit."""
+"""For any terms of chart and class, the rendered affinity matches exactly the nodes that both match."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def _objects(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> Any:
 
 @st.composite
 def _with_extras(draw: st.DrawFn, inner: st.SearchStrategy[Any]) -> Any:
-    """A schema, perhaps nullable, perhaps with a default of its own."""
+    """Generate a schema, perhaps nullable or with a default."""
     openapi = dict(draw(inner))
     if draw(st.booleans()):
         openapi["default"] = draw(valid_values(openapi))
@@ -55,7 +55,7 @@ SCHEMAS = st.recursive(_with_extras(SCALARS), _containers, max_leaves=8)
 
 
 def valid_values(openapi: Any) -> st.SearchStrategy[Any]:
-    """Values that the schema accepts, with no field it does not know."""
+    """Generate values that the schema accepts, without unknown fields."""
     match openapi:
         case {"enum": choices}:
             return st.sampled_from(choices)

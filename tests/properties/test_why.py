@@ -1,4 +1,4 @@
-"""`why` never says that all is well of an object one of whose conditions says otherwise, whatever the world is."""
+"""`why` never calls an object healthy if one of its conditions says otherwise, in any state."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FINE = frozenset(
         "TenantReady",
     }
 )
-"""Reasons that say that all is well, whoever gives them."""
+"""Reasons of healthy objects, of all capabilities."""
 
 selectors = st.dictionaries(st.sampled_from(["disk", "zone"]), st.sampled_from(["a", "b"]), max_size=2)
 pools = st.dictionaries(
@@ -112,7 +112,7 @@ def standing(deployment: Object, how: str) -> Object:
 
 @st.composite
 def running_clusters(draw: Any) -> PoolsSnapshot:
-    """A cluster that ran once, of which anything may stand otherwise now, and whose spec may have changed."""
+    """Generate a formerly healthy cluster with arbitrary changes of objects and spec."""
     before = lattice.cluster("c", workerPools={"a": lattice.pool(2), "b": lattice.pool(1)})
     world = running(before)
     for deployment in list(world.management.deployments.values()):
@@ -131,7 +131,7 @@ ACME, BETA = "tenant-acme", "tenant-beta"
 
 @st.composite
 def affinity_views(draw: Any) -> AffinityView:
-    """Classes of which some match nodes, a tenant that allows some of them, and applications that name any."""
+    """Generate classes, some of which match nodes, a tenant that allows some, and applications that name any."""
     bodies: list[Object] = [
         class_body(name, nodeSelector=draw(st.sampled_from([{ZONE: name}, {ZONE: "nowhere"}, {"not a key": "x"}])))
         for name in draw(st.sets(st.sampled_from(CLASSES[:2])))
@@ -161,7 +161,7 @@ profiles = st.sampled_from(["", "shared", "gone"])
 
 @st.composite
 def planes(draw: Any) -> ProfilesView:
-    """Roles, nodes and profiles that name one another or what is not there, with service objects in any state."""
+    """Generate roles, nodes and profiles that name each other or missing objects, with service objects in any state."""
     bodies: list[Object] = [compute_profile_body("shared")] if draw(st.booleans()) else []
     bodies += [network_profile_body()] if draw(st.booleans()) else []
     bodies += [service_body(nodeField=draw(st.sampled_from(["nodeName", "not a field"])))]
@@ -176,7 +176,7 @@ def planes(draw: Any) -> ProfilesView:
 
 
 def check_all(capability: Capability, view: Any) -> None:
-    """Every key there is."""
+    """Return all keys."""
     for key in capability.all_keys(view):
         snapshot = capability.collect(view, key, NOW)
         if snapshot is not None:
@@ -184,7 +184,7 @@ def check_all(capability: Capability, view: Any) -> None:
 
 
 def check(capability: Capability, snapshot: Any) -> None:
-    """Every object that the pass writes a status for is asked about."""
+    """Explain every object that the pass writes a status for."""
     first = capability.plan(snapshot, NOW, ()).plan
     written = capability.report(snapshot, first, Outcome(), NOW).statuses
     refs = [each.object for each in written]

@@ -36,7 +36,7 @@ _ADMITTED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer without what may differ from one time or server to the next."""
+    """A response without the fields that differ between runs or servers."""
 
     code: int
     faults: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def reduce(code: int, answer: Object) -> Reply:
 
 
 def _brief(text: str) -> str:
-    """Without identities, and without the diff that the server shows in its own notation."""
+    """Return the object without identities, and without the diff in the server's own notation."""
     return _UID.sub("UID", text.partition("\n")[0])
 
 
@@ -135,7 +135,7 @@ CASES = load()
 
 
 def ask(session: Session, case: Case, namespace: str) -> Reply:
-    """Put a case to a server over HTTP."""
+    """Send a case to a server over HTTP."""
     placed = case.in_namespace(namespace)
     if placed.given is None:
         return _reduced(_send(session, placed))

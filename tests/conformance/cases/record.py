@@ -1,4 +1,4 @@
-"""Asks the real server every case again and writes down what it answers.
+"""Sends every case to the real server and records its responses.
 
 .venv/bin/python -m tests.conformance.cases.record
 """

@@ -21,14 +21,14 @@ SEED = {"etcd": False, "ingress": True, "monitoring": False}
 
 
 class Story:
-    """A world of tenants, and what was told of it."""
+    """Simulated tenants, and the transcript of their plans."""
 
     def __init__(self, world):
         self.world = world
         self.lines = []
 
     def step(self, title, *, change=lambda world: world):
-        """Something happens, and everything that follows from it is planned and done."""
+        """Record a change, then plan and apply until nothing is left to do."""
         self.world = change(self.world)
         self.lines += [f"## {title}", ""]
         while (found := planned(self.world)).plan.actions:
@@ -76,7 +76,7 @@ def adding(*tenants):
 
 
 def changing(path, **given):
-    """The tenant says something else."""
+    """Change the spec of a tenant."""
 
     def change(world):
         fresh = kept(tenant(path, generation=2, **given))
