@@ -1,4 +1,4 @@
-"""Webhooks that are asked about kinds which only the view knows."""
+"""Webhook rules for kinds that users declare."""
 
 from __future__ import annotations
 

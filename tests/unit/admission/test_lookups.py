@@ -1,4 +1,4 @@
-"""Objects that reviews look up: read in time, shared while asked for, and a miss confirmed each time."""
+"""Lookups of reviews: deadlines, shared requests, and confirmed misses."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ SOON = 5.0
 
 
 class Answering:
-    """A server that answers what the test says, path by path; a gate holds its answers back."""
+    """Fake server with a response for each path, and a gate that delays responses."""
 
     def __init__(self):
         self.objects, self.errors, self.asked, self.accepted = {}, {}, [], []
@@ -68,7 +68,7 @@ def _status(code, reason, message, details=None):
 
 
 class Served(RESTMapper):
-    """Knows what the test says."""
+    """Fake RESTMapper with the kinds of the test."""
 
     def know(self, *resources):
         self.catalog = Catalog(map(Known, resources))
@@ -81,7 +81,7 @@ def server():
 
 @pytest.fixture
 def known(clock):
-    """Without a transport of its own: lookups do not queue behind writes."""
+    """Transport that lookups must not share, because they would queue behind writes."""
     known = Served(Client(None), clock)
     known.know(WIDGETS, NAMESPACES)
     return known
@@ -117,7 +117,7 @@ def stored(server, name="a", uid="1"):
     server.objects[PATH.format(name)] = {"metadata": {"name": name, "uid": uid}}
 
 
-# what becomes of one
+# results
 
 
 async def test_an_object_that_is_there_is_found_by_its_metadata_and_its_kind_noted(server, find, seen):
@@ -203,7 +203,7 @@ async def test_a_server_error_is_unreadable_with_its_reason(server, find, fault,
     assert text in answer.reason
 
 
-# time and number
+# deadlines and bounds
 
 
 async def test_a_lookup_that_times_out_is_unreadable_and_the_others_are_answered(server, lookups, find):

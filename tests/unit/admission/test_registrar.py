@@ -28,7 +28,7 @@ async def client(clock):
 
 @pytest.fixture
 def replica(client, clock):
-    """Another one that looks, and may register."""
+    """Build a second registrar that may write."""
 
     def start():
         return Registrar(client, AdmissionMetrics(Metrics()), clock, Paths(clock))

@@ -66,7 +66,7 @@ def test_a_body_that_decodes_too_slowly_is_refused_before_decoding():
 
 
 def test_more_floats_than_any_object_has_are_refused():
-    """They take long to decode, most of all near the limits of a double."""
+    """Floats take long to decode, most of all near the limits of a double."""
     floats = b"[" + b"1.5e300," * review_codec.MAX_FLOATS + b"1.5e300]"
 
     with pytest.raises(review_codec.TooLarge, match="more than 100000 floats"):

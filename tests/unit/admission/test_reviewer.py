@@ -1,4 +1,4 @@
-"""One webhook answers in every case."""
+"""Responses of one webhook in every case."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ class Controlled:
 
 
 class Searched:
-    """Finds what it is told to, and notes when it was to be found by."""
+    """Fake lookups with given results; records the deadlines."""
 
     def __init__(self, **found):
         self.found, self.asked, self.deadlines, self.trials = found, [], [], []
@@ -138,7 +138,7 @@ def test_before_the_caches_are_synced_a_webhook_with_failure_policy_fail_denies(
     assert (failed["status"]["code"], failed["status"]["reason"]) == (503, "ServiceUnavailable")
 
 
-# what has to be looked up
+# lookups
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def controlled():
 
 @pytest.fixture
 def look(metrics, searched, controlled):
-    """Ask a webhook whose review is this function; its answer."""
+    """Call a webhook with this review function; return the response."""
 
     async def look(review, **request):
         webhook = Webhook("rules", rules=(WebhookRule("labels.test", ("labelrules",)),), review=review)
@@ -244,7 +244,7 @@ async def test_a_review_that_does_not_come_to_an_end_is_an_error(look, counted, 
     assert counted("error") == 1
 
 
-# what is told of it
+# metrics, events and logs
 
 
 async def test_a_response_is_recorded_by_the_capability_with_the_final_review(look, controlled):

@@ -1,4 +1,4 @@
-"""One Secret, many replicas: who is first makes it, who loses a race reads again."""
+"""One Secret for all replicas: the first creates it, and the loser of a race reads it again."""
 
 import asyncio
 from datetime import timedelta

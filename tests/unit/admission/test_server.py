@@ -33,7 +33,7 @@ class Echo:
 
 
 class Registered:
-    """The path that API servers ask at, known after a look where it is new."""
+    """Fake registered paths; a new one is known after a refresh."""
 
     def __init__(self):
         self.paths, self.coming, self.looks = {Echo.path}, set(), 0

@@ -1,4 +1,4 @@
-"""The plugins together: what each sees of what the others did."""
+"""The admission plugins in order: each sees the changes of earlier ones."""
 
 from collections.abc import AsyncIterator
 from typing import Any

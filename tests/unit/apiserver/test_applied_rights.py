@@ -1,4 +1,5 @@
-"""An apply that makes an object needs the right to create it, in process as over HTTP; only the server needs none."""
+"""An apply that creates an object needs the right to create it, in process and over HTTP; only the server itself needs
+none."""
 
 from __future__ import annotations
 

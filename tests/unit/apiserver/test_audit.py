@@ -1,4 +1,4 @@
-"""The audit log: one event for each request, whatever became of it."""
+"""The audit log: one event for each request, whatever its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about access: may I, may they, what may I, who am I, whose token is this."""
+"""Access reviews, rules reviews, SelfSubjectReview and TokenReview."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tokens of service accounts: made by TokenRequest, good while what they are bound to lives."""
+"""Tokens of service accounts: created by TokenRequest, valid while the bound object exists."""
 
 from typing import Any
 

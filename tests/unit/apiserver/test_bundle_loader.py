@@ -1,4 +1,4 @@
-"""A bundle that is loaded into the server: everything as it was, and whatever is wrong refused."""
+"""Loading a bundle into the server: equal objects, and refusal of invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of definitions: which are accepted beside those of others."""
+"""Names of CRDs, and conflicts with those of other CRDs."""
 
 from __future__ import annotations
 

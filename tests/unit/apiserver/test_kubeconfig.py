@@ -1,4 +1,4 @@
-"""The kubeconfig we write is one that we, and kubectl, can read."""
+"""The written kubeconfig, read by our client and by kubectl."""
 
 import stat
 

@@ -1,4 +1,4 @@
-"""Large, deep and self-copying bodies: bounded, and nobody else waits for them."""
+"""Large, deep and self-copying bodies: bounded, and other requests do not wait for them."""
 
 from __future__ import annotations
 

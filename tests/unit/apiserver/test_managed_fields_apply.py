@@ -1,4 +1,4 @@
-"""Server-side apply: what is merged, what is pruned, and whose it is."""
+"""Server-side apply: merging, pruning and ownership."""
 
 from __future__ import annotations
 

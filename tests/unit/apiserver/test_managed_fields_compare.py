@@ -1,4 +1,4 @@
-"""A comparison names what was removed, modified and added, as far as owners can tell it apart."""
+"""Removed, modified and added fields, at the granularity of ownership."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries of managedFields: who they stand for, their order, and how many there may be."""
+"""Entries of managedFields: identity, order and maximum number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A configuration is merged into what lives, part by part."""
+"""Merge of an applied configuration into the live object."""
 
 from __future__ import annotations
 

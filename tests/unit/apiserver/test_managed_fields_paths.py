@@ -1,4 +1,4 @@
-"""Path elements have one way to be written and one to be shown."""
+"""Canonical and printed forms of path elements."""
 
 from __future__ import annotations
 

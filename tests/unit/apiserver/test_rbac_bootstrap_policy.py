@@ -11,7 +11,7 @@ from nodeyard.apiserver.user_file import KnownUser
 
 
 class Calls:
-    """Stands for the server: remembers what was created, and refuses what it was told to."""
+    """Fake server that records created objects, and refuses given ones."""
 
     def __init__(self, error: ApiError | None = None) -> None:
         self.created: list[tuple[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Nobody grants what they do not hold."""
+"""Privilege escalation: a user cannot grant rights that they do not have."""
 
 from typing import Any
 

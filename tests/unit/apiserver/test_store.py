@@ -1,4 +1,4 @@
-"""The store: revisions, order, history and what is forgotten of it."""
+"""The store: revisions, order, history and compaction."""
 
 from __future__ import annotations
 

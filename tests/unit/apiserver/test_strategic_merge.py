@@ -1,4 +1,4 @@
-"""Strategic merge patch merges lists as the type says, and obeys directives."""
+"""Strategic merge patch: lists by type, and directives."""
 
 from __future__ import annotations
 

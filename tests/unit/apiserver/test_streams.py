@@ -1,4 +1,4 @@
-"""A stream of an answer ends well, also when nobody has read it."""
+"""A response stream is closed, also if it was never read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nodeyard.testing.ports import LOOPBACK
 
 
 class Source:
-    """Chunks, then silence; knows whether it was let go."""
+    """A stream of chunks that then blocks, and records its end."""
 
     def __init__(self, *chunks: bytes) -> None:
         self.chunks = chunks

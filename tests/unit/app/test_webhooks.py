@@ -1,4 +1,4 @@
-"""Webhooks as part of the process: how they are reached when nothing is said, and what an install needs."""
+"""Webhooks of the operator's process: default addresses, and prerequisites."""
 
 import pytest
 import yaml

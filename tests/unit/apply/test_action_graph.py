@@ -1,4 +1,4 @@
-"""The order of actions, whatever they come after and however they end."""
+"""The order of actions with any dependencies and results."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from ...builders.plans import action
 
 @st.composite
 def webs(draw):
-    """Actions that come after any others, themselves and unknown ones among them."""
+    """Generate actions with any dependencies, also on themselves and on unknown ones."""
     names = [f"a{number}" for number in range(draw(st.integers(0, 7)))]
     return [
         action(name, after=tuple(draw(st.lists(st.sampled_from([*names, "nobody"]), max_size=2)))) for name in names
@@ -18,7 +18,7 @@ def webs(draw):
 
 
 def walk(graph, fails):
-    """Start and end actions as an applier would; who was started, in order, and who was skipped."""
+    """Start and end actions like an applier; return the started ones in order, and the skipped ones."""
     started, skipped = [], set()
     ready = graph.roots()
     while ready:

@@ -1,4 +1,4 @@
-"""Actions go to the cluster that their object names, each by its own way."""
+"""Actions are sent to the cluster that their object names."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ async def leaf():
 
 
 class Elsewhere:
-    """One leaf, which a test can take away; what was written and deleted there."""
+    """One leaf, which a test can disconnect; records writes and deletions."""
 
     def __init__(self, leaf):
         self.written, self.deleted = [], []
@@ -34,7 +34,7 @@ class Elsewhere:
         self.swap(0.0)
 
     def swap(self, now):
-        """Behind the name is another cluster from now on."""
+        """Replace the cluster behind the name."""
         self._target = Target(
             Client(self._leaf.line),
             lookup,
@@ -51,7 +51,7 @@ class Elsewhere:
 
 @pytest.fixture
 def elsewhere(world, leaf):
-    """The applier of the world knows it."""
+    """Make the leaf known to the world's applier."""
     made = Elsewhere(leaf)
     world.applier = world.applier_with(clusters=made)
     return made

@@ -1,4 +1,4 @@
-"""The log says what is sent: each action once, when its turn has come, and nothing that is not."""
+"""Logs of actions: one line when an action is sent, none for held ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .worlds import patch, status
 
 @pytest.fixture
 def acting(monkeypatch):
-    """The objects named in lines that say `acting`, as they come."""
+    """Yield the objects of the log lines `acting`."""
     monkeypatch.setattr(applier, "log", get_logger("applier"))
     with capture_logs() as lines:
         yield lambda: [line["object"] for line in lines if line["event"] == "action sent"]

@@ -1,4 +1,4 @@
-"""A writer beside us that adds taints between our read and our write: none of its taints is ever lost."""
+"""Another writer adds taints between our read and our write: none of its taints is lost."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ NODE_COUNT = 8
 
 
 def claim(node):
-    """The plan of one node, as read: the taints it has and ours, if the object is still that one."""
+    """Plan a patch of one node: its taints and ours, bound to its uid and version."""
     metadata = node["metadata"]
     write = patch({"spec": {"taints": with_taint(taints_of(node), OURS)}}, resource_version=metadata["resourceVersion"])
     return action(metadata["name"], object=node_ref(metadata["name"], metadata["uid"])), write
@@ -74,7 +74,7 @@ async def test_a_patch_of_an_atomic_list_is_not_sent_without_a_precondition(worl
 
 
 def two_steps(node):
-    """Two patches of one node in turn, both bound to the version that was read."""
+    """Plan two successive patches of one node, both bound to the read version."""
     name, uid, version = (node["metadata"][key] for key in ("name", "uid", "resourceVersion"))
     marked = patch({"metadata": {"annotations": {"step": "first"}}}, resource_version=version)
     tainted = patch({"spec": {"taints": with_taint(taints_of(node), OURS)}}, resource_version=version)
@@ -100,7 +100,7 @@ async def test_a_concurrent_foreign_write_is_still_a_conflict(world):
 
 
 async def test_a_version_read_by_a_confirming_get_is_not_used_for_the_next_write(world):
-    """Others may have written between our write and our reading."""
+    """Others may write between our write and our read."""
     plan = two_steps(await world.node("n1"))
     world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
 

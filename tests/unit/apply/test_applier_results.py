@@ -1,4 +1,4 @@
-"""Every way in which an action can end, and that one object's failure is its own."""
+"""Every result of an action; a failure affects no other object."""
 
 import msgspec
 import pytest

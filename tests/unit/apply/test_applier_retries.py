@@ -1,4 +1,4 @@
-"""A server or a network in trouble: repeated within bounds, and a write without an answer is settled by reading."""
+"""Server and network faults: bounded retries, and lost answers resolved by a GET."""
 
 import msgspec
 import pytest
@@ -207,7 +207,7 @@ async def test_a_create_whose_name_the_server_chooses_cannot_be_confirmed(world)
 
 
 class Misfit(msgspec.Struct):
-    """A type that no node fits."""
+    """A type that decodes no node."""
 
     metadata: int
 

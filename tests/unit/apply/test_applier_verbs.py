@@ -1,4 +1,4 @@
-"""Each verb does what it says on a server, and the answer is told for the overlay."""
+"""Each verb on a server, and the callback with the answer for the overlay."""
 
 import pytest
 

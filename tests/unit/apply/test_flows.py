@@ -1,4 +1,4 @@
-"""Actions, statuses and Events are flows of their own, so that none waits for all of another."""
+"""Actions, statuses and Events are separate flows, so that none waits for all requests of another."""
 
 import asyncio
 from random import Random

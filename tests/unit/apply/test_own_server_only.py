@@ -1,4 +1,4 @@
-"""Events and statuses stand on our own server, also where they are about a further cluster."""
+"""Events and statuses are written to the host cluster, also for objects of remote clusters."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Waiting for a server, and giving up."""
+"""Pauses between attempts, and the last attempt."""
 
 from random import Random
 

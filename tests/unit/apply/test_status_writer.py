@@ -1,4 +1,4 @@
-"""Status is written only where it differs, and gets along with other writers."""
+"""Status writes: only differences, and conflicts with other writers."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ async def test_a_boolean_in_the_place_of_a_number_is_a_difference(world):
 
 @pytest.mark.parametrize("added", [{}, {"phase": "Running"}], ids=["as-wanted", "with-a-default"])
 async def test_a_status_that_was_written_is_not_kept_in_memory(world, added):
-    """Objects come and go: what was written of those that are gone would stay."""
+    """Objects come and go: digests of deleted ones must not accumulate."""
     count, size = 20, 50_000
     writing = writer(world)
     tracemalloc.start()
@@ -192,7 +192,7 @@ async def test_endless_conflicts_end(world):
 async def test_a_status_whose_response_was_lost_is_not_written_twice(world):
     made = await world.node("n1")
     world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
-    # The server makes capacity allocatable where nothing else is said.
+    # The server sets allocatable from capacity if it is missing.
     result = await write(world, wanted({**made["status"], **WANTED, "allocatable": {"cpu": "4"}}), made)
     assert (result.result, result.requests) == (Result.DONE, 1)
 

@@ -1,4 +1,4 @@
-"""A cluster in the process on virtual time, a transport that can be made to fail, and an applier on both."""
+"""An in-process cluster under virtual time, a faulty transport, and an applier that uses both."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def status(code: int, reason: str = "", message: str = "trouble", retry_after: i
 
 
 class NoAnswer(Exception):
-    """The request gets through or not; its answer never comes."""
+    """A lost answer; the request itself may have arrived."""
 
     def __init__(self, *, after_sending: bool, may_have_run: bool = True) -> None:
         self.after_sending = after_sending
@@ -54,10 +54,10 @@ class NoAnswer(Exception):
 
 
 class Line:
-    """A transport that answers from `trouble` first (method to what goes wrong, in order), and counts.
+    """Transport that counts requests and injects faults: `trouble` has faults by method, in order.
 
-    `after` is what others do when the server has carried a request out, by method and in order. A request waits for
-    `turn` before it is sent, and for `gate` when it has been. `flow_control` bounds the requests, as in HttpTransport.
+    `after` has actions of other writers by method, in order; each runs after the server has executed a request. A
+    request waits for `turn` before it is sent, and for `gate` after it. `flow_control` is that of HttpTransport.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -121,7 +121,7 @@ class Line:
 
 
 class World:
-    """`client` is anyone; the applier's requests go over `line`."""
+    """The cluster with an applier. `client` is another writer; the applier sends through `line`."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
@@ -145,7 +145,7 @@ class World:
         )
 
     async def apply(self, planned: Any, **options: Any) -> Any:
-        """Run to the end, however long its pauses are."""
+        """Apply to the end; pauses cost no real time."""
         running = asyncio.ensure_future(self.applier.apply(planned, **{"may_write": lambda: True, **options}))
         return await self.finish(running)
 
@@ -166,7 +166,7 @@ class World:
         await self.client.create(
             PODS, {"metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec}
         )
-        # A pod that still waits for its node may go at any time; budgets protect those that run.
+        # A pending pod can always be evicted; budgets protect running ones.
         ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         return await self.client.patch(PODS, name, {"status": ready}, "default", subresource="status")
 
@@ -183,7 +183,7 @@ class World:
         await self.client.patch(BUDGETS, name, {"status": told}, "default", subresource="status")
 
     async def policy(self, name: str, expression: str, message: str) -> None:
-        """Refuse config maps for which the expression does not hold."""
+        """Deny ConfigMaps for which the expression is false."""
         rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
         spec = {
             "matchConstraints": {"resourceRules": rules},

@@ -1,4 +1,4 @@
-"""The bundle's file: what is written is read, and whatever else is in it is refused."""
+"""The bundle's file: round trip, and refusal of anything else."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def refusal(path: Path, limits: Limits = LIMITS) -> str:
     return text.removeprefix(f"{path}: ")
 
 
-# what is written is read
+# round trip
 
 
 def test_reads_what_was_written(path: Path) -> None:

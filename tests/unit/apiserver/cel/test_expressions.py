@@ -1,4 +1,4 @@
-"""Expressions of policies and match conditions: what they may be, what they see, and variables that wait their turn."""
+"""Expressions of policies and match conditions: types, variables, and lazy evaluation."""
 
 from __future__ import annotations
 

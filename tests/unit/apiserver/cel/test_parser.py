@@ -1,4 +1,4 @@
-"""Source to tree: the grammar, what macros become, and the second opinion of the engine."""
+"""Parser: grammar, expansion of macros, and comparison with the reference engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENGINE = cel.NewEnv(extensions=[ext_optional.ExtOptional()])
 
 
 def shown(node: Node) -> str:
-    """The tree with all its parentheses."""
+    """Render the tree with all parentheses."""
     match node:
         case Literal():
             return repr(node.value)

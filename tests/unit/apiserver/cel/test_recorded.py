@@ -1,4 +1,4 @@
-"""Every answer that a real API server gave, given again."""
+"""Recorded answers of the real API server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_an_expression_has_the_result_of_the_real_server(case: dict[str, Any]) -
 
     said = {key: value for key, value in case.items() if key != "expression"}
     if "Syntax error: " in str(case.get("refused")):
-        # The first fault, not what else a parser made from the grammar finds after it.
+        # Compare only the first fault; a generated parser may report more after it.
         said = {"refused": said["refused"].partition("\nERROR: ")[0]}
     assert answer == said
 

@@ -1,4 +1,4 @@
-"""Rules of a whole resource: where they stand, what they are asked about, what is told of what did not change."""
+"""Rules of a whole resource: their place, their inputs, and ratcheting."""
 
 from __future__ import annotations
 

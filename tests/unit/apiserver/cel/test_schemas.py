@@ -1,4 +1,4 @@
-"""JSON as values: what is used as it is, and what is converted when it is looked at."""
+"""JSON as CEL values: used unchanged, or converted on access."""
 
 from __future__ import annotations
 

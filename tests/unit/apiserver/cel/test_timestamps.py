@@ -1,4 +1,4 @@
-"""Durations, however long the text that says them."""
+"""Durations, also in long texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server on a virtual clock, and a hand for making what controllers work on."""
+"""A server on a virtual clock, and builders of objects for controllers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MERGE = "application/merge-patch+json"
 
 
 class Env:
-    """One cluster: makes objects with sensible defaults, and reads them back."""
+    """One cluster: creates objects with defaults, and reads them."""
 
     def __init__(self, server: Server, clock: VirtualClock) -> None:
         self.server = server
         self.clock = clock
 
-    # acting
+    # requests
 
     async def call(self, method: str, url: str, body: Any = None, content_type: str = "application/json") -> Any:
         return await self.server.call(method, url, body, content_type=content_type)
@@ -51,7 +51,7 @@ class Env:
         await self.clock.advance(seconds)
         await self.settle()
 
-    # making
+    # builders
 
     async def create(self, collection: str, name: str, **fields: Any) -> Object:
         metadata = {"name": name, **fields.pop("metadata", {})}
@@ -74,7 +74,7 @@ class Env:
         spec: Object | None = None,
         **metadata: Any,
     ) -> Object:
-        """A pod; with `ready` given also its status."""
+        """Create a pod, with its status if `ready` is given."""
         wanted = {"containers": [{"name": "main", "image": "image"}], **(spec or {})}
         if node:
             wanted["nodeName"] = node
@@ -104,7 +104,7 @@ class Env:
         return await self.create(f"/apis/apps/v1/namespaces/default/{plural}", name, metadata=metadata, spec=spec)
 
     async def definition(self, kind: str = "Fleet", *, has_scale: bool = False) -> Object:
-        """A namespaced custom kind in example.com/v1, served."""
+        """Install a namespaced custom kind in example.com/v1."""
         plural = f"{kind.lower()}s"
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version: Object = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -152,12 +152,12 @@ class Env:
         return await self.patch(f"{collection}/{node}", {"spec": spec})
 
     def moment(self, seconds: float = 0) -> str:
-        """Now, or then, as the API writes it."""
+        """Return a time in the API's format, by default now."""
         return format_rfc3339(self.clock.now() + timedelta(seconds=seconds))
 
     @staticmethod
     def owner(obj: Object, **more: Any) -> Object:
-        """A reference to an object as an owner."""
+        """Build an owner reference to an object."""
         metadata = obj["metadata"]
         known = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
         return {**known, "name": metadata["name"], "uid": metadata["uid"], **more}

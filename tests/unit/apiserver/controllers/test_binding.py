@@ -1,4 +1,4 @@
-"""Binding, answer by answer as kube-apiserver v1.36 gave them."""
+"""Binding; the expected answers are those of kube-apiserver v1.36."""
 
 import pytest
 

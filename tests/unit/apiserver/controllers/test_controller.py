@@ -1,4 +1,4 @@
-"""The loop that all controllers share: one stumbling key holds up nothing."""
+"""The loop that all controllers share: a failing key does not delay others."""
 
 import asyncio
 from itertools import pairwise
@@ -14,7 +14,7 @@ from nodeyard.process.clock import VirtualClock, settle
 
 
 class Bench:
-    """Just enough of a server."""
+    """Minimal fake of a server."""
 
     def __init__(self):
         self.store, self.registry, self.clock = Store(), Registry(), VirtualClock()
@@ -24,7 +24,7 @@ class Bench:
 
 
 class Stumbling(Controller[str]):
-    """Fails as told, so many times a key."""
+    """Controller that fails a given number of times for each key."""
 
     name = "stumbling-controller"
     user = service_account("stumbling-controller")

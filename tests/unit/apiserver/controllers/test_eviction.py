@@ -1,4 +1,4 @@
-"""Eviction, answer by answer as kube-apiserver v1.36 gave them."""
+"""Eviction; the expected answers are those of kube-apiserver v1.36."""
 
 import pytest
 

@@ -15,7 +15,7 @@ async def owners_of(env, name):
 
 
 async def family(env, *, blocks=None):
-    """A mother with two children, of whom one has a child of its own."""
+    """An owner with two dependents, one of which owns a third object."""
     more = {} if blocks is None else {"blockOwnerDeletion": blocks}
     mother = await env.config_map("mother")
     child = await env.config_map("child", ownerReferences=[env.owner(mother, **more)])

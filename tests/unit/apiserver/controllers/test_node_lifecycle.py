@@ -1,4 +1,4 @@
-"""Nodes that fall silent, and the taints that follow from conditions."""
+"""Nodes that stop reporting, and the taints that follow from conditions."""
 
 NODE = "/api/v1/nodes/n1"
 PODS = "/api/v1/namespaces/default/pods"
@@ -15,7 +15,7 @@ async def taints(env, name="n1"):
 
 
 async def live(env, name="n2", **metadata):
-    """Another node, so that the cluster is not cut off."""
+    """Create another healthy node, so that the cluster does not count as fully disrupted."""
     await env.node(name, ready="True", **metadata)
 
 

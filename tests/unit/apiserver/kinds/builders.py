@@ -1,4 +1,4 @@
-"""Small objects of built-in kinds, each valid until an override makes it otherwise."""
+"""Small valid objects of built-in kinds, with overrides."""
 
 from __future__ import annotations
 

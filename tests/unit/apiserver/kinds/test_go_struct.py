@@ -1,4 +1,4 @@
-"""A value on its way through a Go struct; what Go says of a wrong one is in the recorded cases."""
+"""Decoding of a value like into a Go struct; Go's error messages are in the recorded cases."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def test_micro_times_have_microsecond_precision(sent: bytes, expected: str | Non
 
 
 def schema(*fields: bytes) -> Any:
-    """A schema as it stands in a definition."""
+    """Return a schema as in a CRD."""
     version = field(4, field(1, b"".join(fields)))
     crd = read("apiextensions.k8s.io/v1", "CustomResourceDefinition", field(2, field(7, version)))
     return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -361,7 +361,7 @@ def test_messages_nest_only_so_deep() -> None:
         schema(nested)
 
 
-# anything at all
+# arbitrary input
 
 
 KINDS = sorted(
@@ -392,7 +392,7 @@ def test_damaged_objects_are_refused_or_become_json(data: st.DataObject, sample:
 
 
 def refuse_or_read(body: bytes) -> None:
-    """Whatever comes, nothing but ValueError is raised."""
+    """Any input decodes or raises ValueError."""
     try:
         obj = decode(body, CONFIG_MAPS)
     except ValueError:

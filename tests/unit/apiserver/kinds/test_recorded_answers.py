@@ -1,4 +1,4 @@
-"""Every recorded answer of the real server to a write of a built-in kind, given again by the strategies alone."""
+"""Recorded responses of the real server to writes of built-in kinds, compared with the strategies alone."""
 
 from __future__ import annotations
 

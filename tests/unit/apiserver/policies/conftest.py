@@ -48,7 +48,7 @@ class Cluster:
         self.store.commit(key, obj, {}, expect=old)
 
     def policy(self, *validations: dict[str, Any], name: str = "p", bind: bool = True, **spec: Any) -> None:
-        """A policy on all configmaps, bound with Deny under the name `b`, unless told otherwise."""
+        """Create a policy on all ConfigMaps and its binding `b`, by default with Deny."""
         constraints = spec.pop("matchConstraints", {"resourceRules": [ALL_CONFIGMAPS]})
         full = {"matchConstraints": constraints, "validations": list(validations), **spec}
         self.put(POLICIES, {"metadata": {"name": name}, "spec": full})
@@ -88,7 +88,7 @@ class Cluster:
         return caught.value
 
     async def denial(self, *arguments: Any, **more: Any) -> str:
-        """The message, without the words that every one begins with."""
+        """Return the message without its common prefix."""
         error = await self.refusal(*arguments, **more)
         return error.message.partition(" denied request: ")[2]
 

@@ -20,7 +20,7 @@ def rule(expression: str, **more: str) -> dict[str, Any]:
 
 NO = rule("false", message="no")
 
-# what it says
+# messages
 
 
 async def test_a_write_that_holds_up_is_let_through(cluster) -> None:
@@ -169,7 +169,7 @@ async def test_an_annotation_that_fails_refuses_unless_failure_is_ignored(cluste
     assert (await cluster.judge()).audit == {}
 
 
-# what it may cost
+# cost
 
 LONG = "lists.range(300).all(i, lists.range(300).all(j, i + j >= 0))"
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"

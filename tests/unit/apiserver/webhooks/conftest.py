@@ -1,4 +1,4 @@
-"""A webhook over TLS, and as much of a server as it takes to call one."""
+"""A webhook over TLS, and the parts of a server that call it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CONFIGMAPS = Resource(
 
 
 class WebhookServer:
-    """A webhook of the tests' own: answers by path, and remembers what it was asked."""
+    """Webhook with a response for each path; records requests."""
 
     def __init__(self) -> None:
         self.authority = trustme.CA()

@@ -48,7 +48,7 @@ async def test_a_connection_that_was_closed_meanwhile_is_replaced(cluster, serve
     assert len(answered) == 2
 
 
-# reaching it
+# connections
 
 
 async def called(cluster) -> str:

@@ -1,4 +1,4 @@
-"""Mutating webhooks: their patches, and who sees the result."""
+"""Mutating webhooks: patches, order and reinvocation."""
 
 import base64
 import json
