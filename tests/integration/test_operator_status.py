@@ -72,7 +72,9 @@ def test_a_held_plan_is_reported_everywhere_and_runs_when_it_is_approved(api, sp
     assert "nothing to do" not in plan.stdout
 
     words = {"_NODEYARD_COMPLETE": "complete_bash", "COMP_WORDS": "nodeyard approve ", "COMP_CWORD": "2"}
-    assert held.id in nodeyard(api.kubeconfig, **words).stdout.split()
+    eventually(
+        lambda: held.id in nodeyard(api.kubeconfig, **words).stdout.split(), "the shell completes its id in time"
+    )
 
     why = nodeyard(api.kubeconfig, "why", f"nt/{web}")
     assert why.returncode == 0, why.stderr
