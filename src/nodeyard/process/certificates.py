@@ -7,6 +7,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -52,6 +53,24 @@ class Authority:
             .sign(self._key, hashes.SHA256())
         )
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
+
+    @classmethod
+    def load(cls, pair: Pair, *, valid: datetime.timedelta = VALID) -> Self:
+        """Continue the authority of an earlier process; raises ValueError if the pair is malformed."""
+        authority = cls.__new__(cls)
+        key = serialization.load_pem_private_key(pair.key, None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError("its key is not of an elliptic curve")
+        authority._valid, authority._now, authority._key = valid, None, key
+        authority._certificate = x509.load_pem_x509_certificate(pair.certificate)
+        authority._name = authority._certificate.subject
+        authority.pem = pair.certificate
+        return authority
+
+    @property
+    def pair(self) -> Pair:
+        """The authority's own certificate and key, for `load`."""
+        return Pair(self.pem, _private_pem(self._key))
 
     def server(self, *names: str) -> Pair:
         """Issue a server certificate for these host names and addresses."""

@@ -12,6 +12,7 @@ from nodeyard.apiserver.rbac.index import RbacIndex
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.service_accounts import ServiceAccountTokens
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.tokens import TokenSigner
 from nodeyard.apiserver.transport import Request, User
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.clock import Clock
@@ -20,8 +21,10 @@ from nodeyard.process.clock import Clock
 class AccessControl:
     """Access control of one store's cluster."""
 
-    def __init__(self, store: Store, clock: Clock, users: Iterable[KnownUser] = ()) -> None:
-        self.tokens = ServiceAccountTokens(store, clock)
+    def __init__(
+        self, store: Store, clock: Clock, users: Iterable[KnownUser] = (), signer: TokenSigner | None = None
+    ) -> None:
+        self.tokens = ServiceAccountTokens(store, clock, signer)
         self.authenticator = Authenticator(self.tokens, users)
         self.authorizer = Authorizer(RbacIndex(store))
         self.reviews = Reviews(self.authenticator, self.authorizer, clock)

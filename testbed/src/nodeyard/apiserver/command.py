@@ -26,10 +26,14 @@ def apiserver(
     audit_log_path: Annotated[
         Path | None, typer.Option(help="Append an audit event for every request to this file.", metavar="FILE")
     ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Keep the cluster in this directory, and continue with what it contains.", metavar="DIR"),
+    ] = None,
 ) -> None:
     """Serve the Kubernetes API from memory, for kubectl, tests and demos.
 
-    Prints "ready" when it serves requests. Nothing is kept when it ends.
+    Prints "ready" when it serves requests. Without --data-dir nothing is kept when it ends.
     """
     from nodeyard.apiserver.process import Serving, running
     from nodeyard.apiserver.user_file import UserFileError, read_user_file
@@ -44,7 +48,8 @@ def apiserver(
     names = tuple(name.strip() for name in controllers.split(",") if name.strip())
 
     async def serve() -> None:
-        async with running(Serving(bind, port, known, names, audit_log_path), kubeconfig_out):
+        serving = Serving(bind, port, known, names, audit_log_path, data_dir=data_dir)
+        async with running(serving, kubeconfig_out):
             print("ready", flush=True)
             await wait_for_signal()
 

@@ -207,5 +207,10 @@ def internal(message: str) -> ApiError:
     )
 
 
+def unavailable(message: str) -> ApiError:
+    details = {"retryAfterSeconds": 1}
+    return ApiError(503, "ServiceUnavailable", message, details=details, headers=[("Retry-After", "1")])
+
+
 def timeout(message: str) -> ApiError:
     return ApiError(504, "Timeout", f"Timeout: {message}", details={})

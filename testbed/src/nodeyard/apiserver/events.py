@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from nodeyard.apiserver import codec
 from nodeyard.apiserver.registry import Registry
@@ -67,6 +67,19 @@ class Events:
                 self._store.remove(CORE, stored)
             if count % _BATCH == 0:
                 await asyncio.sleep(0)
+
+    def written(self) -> dict[int, float]:
+        """Return the write times of all events by revision."""
+        return {revision: time.timestamp() for time, _, revision in self._written}
+
+    def restore(self, written: Mapping[int, float]) -> None:
+        """Take over the write times of an earlier process."""
+        times = (
+            (datetime.fromtimestamp(written[stored.revision], UTC), stored.key, stored.revision)
+            for stored in self._store.list(CORE)
+            if stored.revision in written
+        )
+        self._written = deque(sorted(times))
 
     def _note(self, resource: GroupResource, event: Event) -> None:
         if resource == CORE and event.type != "DELETED":

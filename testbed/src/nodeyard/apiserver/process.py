@@ -7,8 +7,8 @@ import re
 import secrets
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -17,6 +17,9 @@ from nodeyard.apiserver.admission.attributes import Plugin
 from nodeyard.apiserver.audit import AuditSink, to_file
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import DEFAULT_CONTROLLERS
+from nodeyard.apiserver.durability.data_directory import DataDirectory
+from nodeyard.apiserver.durability.frames import DataDirectoryError
+from nodeyard.apiserver.durability.journal import NotDurableError
 from nodeyard.apiserver.kubeconfig import write_kubeconfig
 from nodeyard.apiserver.listener import Listener, serve
 from nodeyard.apiserver.server import Server
@@ -41,19 +44,47 @@ class Serving:
     audit_log: Path | None = None
     plugins: tuple[Plugin, ...] = ()
     """Further admission plugins, in place of webhooks of simulated projects."""
+    data_dir: Path | None = None
+    """Keep the cluster in this directory instead of memory alone."""
 
 
 @asynccontextmanager
 async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Server, Listener]]:
     """Run the server, and write the administrator's kubeconfig; the server ends with the block."""
-    authority = Authority()
-    token = secrets.token_hex(16)
+    with _data_directory(serving.data_dir) as data:
+        async with _running(serving, kubeconfig, data) as pair:
+            yield pair
+
+
+@contextmanager
+def _data_directory(path: Path | None) -> Iterator[DataDirectory | None]:
+    """Open the directory and close it after the block."""
+    if path is None:
+        yield None
+        return
+    try:
+        data = DataDirectory.open(path)
+        try:
+            yield data
+        finally:
+            data.close()
+    except DataDirectoryError as error:
+        raise Failure(f"--data-dir: {error}") from None
+
+
+@asynccontextmanager
+async def _running(
+    serving: Serving, kubeconfig: Path, data: DataDirectory | None
+) -> AsyncIterator[tuple[Server, Listener]]:
+    authority = Authority() if data is None else data.authority
+    token = secrets.token_hex(16) if data is None else data.admin_token
     administrator = KnownUser("admin", token, groups=("system:masters",))
     server = Server(
         users=(administrator, *serving.users),
         address=f"{serving.bind}:{serving.port}",
         audit=_audit(serving.audit_log),
         plugins=serving.plugins,
+        data=data,
     )
     await _start(server, serving.controllers)
     try:
@@ -76,6 +107,8 @@ async def _start(server: Server, controllers: Iterable[str]) -> None:
         await server.start(controllers)
     except ValueError as error:
         raise Failure(f"--controllers: {error}") from None
+    except (OSError, NotDurableError) as error:
+        raise Failure(f"--data-dir: cannot be written: {error}") from None
 
 
 def _audit(path: Path | None) -> AuditSink | None:

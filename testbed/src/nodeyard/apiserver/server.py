@@ -25,6 +25,8 @@ from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS
 from nodeyard.apiserver.crds.controller import DefinitionController
 from nodeyard.apiserver.crds.resource import resource_of
 from nodeyard.apiserver.deletion import Deleter
+from nodeyard.apiserver.durability.data_directory import DataDirectory, Recovered
+from nodeyard.apiserver.durability.journal import Journal, NotDurableError
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.events import Events
 from nodeyard.apiserver.kinds.catalogue import resources
@@ -35,6 +37,7 @@ from nodeyard.apiserver.request_context import value_response
 from nodeyard.apiserver.request_info import parse
 from nodeyard.apiserver.resource_handler import ResourceHandler
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.tokens import TokenSigner
 from nodeyard.apiserver.transport import Request, Response, User, request
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.apiserver.users import MASTERS
@@ -61,11 +64,12 @@ class Server:
         services: dict[str, str] | None = None,
         audit: AuditSink | None = None,
         plugins: Sequence[Plugin] = (),
+        data: DataDirectory | None = None,
     ) -> None:
         """`seed` makes uids and generated names repeatable; `services` are the addresses of webhooks' Services.
 
         `audit` gets an audit event for every answered request. `plugins` run in admission after the built-in
-        ones.
+        ones. `data` keeps the cluster on disk; a response leaves only when what it shows is there.
         """
         self.clock: Clock = clock or SystemClock()
         self._users = tuple(users)
@@ -74,7 +78,8 @@ class Server:
         self.registry = Registry(resources())
         self.hub = Hub(self.store, self.clock)
         self.events = Events(self.store, self.registry, self.clock)
-        self.access = AccessControl(self.store, self.clock, self._users)
+        signer = TokenSigner(data.token_key) if data is not None else None
+        self.access = AccessControl(self.store, self.clock, self._users, signer)
         self.admission = Chain(self, services or {}, plugins)
         self.definitions = DefinitionController(self)
         self.worker_thread = WorkerThread()
@@ -87,14 +92,35 @@ class Server:
         self.unstored_definitions: list[Object] = []
         self._namespaces = dict.fromkeys(NAMESPACES)
         self._tasks: list[asyncio.Task[None]] = []
+        self._data = data
+        self._journal: Journal | None = None
 
     async def start(self, controllers: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
-        """Create the default namespaces and roles, and start the controllers."""
+        """Resume the stored cluster, create the default namespaces and roles, and start the controllers."""
+        if self._data is not None:
+            self._journal = self._resume(self._data)
         self._tasks.append(asyncio.create_task(self.definitions.run()))
         for name in self._namespaces:
             await self._ensure_namespace(name)
         await bootstrap(self, self._users)
         await self.controllers.start(controllers)
+        if self._journal is not None:
+            await self._journal.settle(0)
+
+    def _resume(self, data: DataDirectory) -> Journal:
+        if data.is_empty:
+            data.extra = {"version": self._nonresource_handler.version, "unstored": self.unstored_definitions}
+            revision, file = self.store.revision, data.begin(self.store)
+            return Journal(self.store, self.events, self.hub, self.clock, data, file, revision)
+        recovered, file = data.recover(self.store)
+        self._nonresource_handler.version = data.extra["version"]
+        for definition in data.extra["unstored"]:
+            self.serve_kind(definition)
+        journal = Journal(self.store, self.events, self.hub, self.clock, data, file, recovered.revision)
+        self.definitions.resume()
+        self.store.announce(recovered.revision, recovered.compacted)
+        self.events.restore(recovered.written)
+        return journal
 
     def load(self, cluster: ClusterState) -> None:
         """Load the objects of a support bundle's cluster, before `start`; raises BundleError.
@@ -119,6 +145,9 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         self.worker_thread.close()
+        if self._journal is not None:
+            await self._journal.close()
+            self._journal = None
 
     async def idle(self) -> None:
         """Wait until no controller has anything to do."""
@@ -129,11 +158,26 @@ class Server:
                 return
 
     async def handle(self, request: Request) -> Response:
-        if self._audit is None:
-            return await self._answer(request, None)
-        trail = Trail(self.clock.now())
-        response = await self._answer(request, trail)
+        trail = Trail(self.clock.now()) if self._audit is not None else None
+        if self._journal is None:
+            response = await self._answer(request, trail)
+        else:
+            response = await self._answer_durably(self._journal, request, trail)
+        if self._audit is None or trail is None:
+            return response
         self._audit(audit_event(trail, request, response, self.clock.now()))
+        return response
+
+    async def _answer_durably(self, journal: Journal, request: Request, trail: Trail | None) -> Response:
+        """Answer when everything that the response may show is on disk."""
+        failures = journal.failures
+        response = await self._answer(request, trail)
+        try:
+            await journal.settle(failures)
+        except NotDurableError as error:
+            if response.stream is not None:
+                await response.stream.aclose()  # type: ignore[attr-defined]
+            return error_response(request, errors.unavailable(f"the data directory does not take writes: {error}"))
         return response
 
     async def _answer(self, request: Request, trail: Trail | None) -> Response:

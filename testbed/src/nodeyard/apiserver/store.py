@@ -6,6 +6,8 @@ beside the bytes.
 
 One process, one thread: a commit is atomic because nothing awaits in it. `Store.commit` checks the revision that the
 writer has read, so a writer that awaited meanwhile (for webhooks) detects a conflict.
+
+With a `Recorder` every change is also written to disk, later. Until then `undo` can take it back.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
 import msgspec
@@ -103,6 +105,22 @@ class StaleError(Exception):
     """The object is no longer at the revision that the writer has read."""
 
 
+class Replacement(NamedTuple):
+    """A stored version that was replaced at its revision, without an event."""
+
+    old: Stored
+    new: Stored
+
+
+Change: TypeAlias = tuple[GroupResource, Event | Replacement]
+
+
+class Recorder(Protocol):
+    """Gets every change, in order."""
+
+    def record(self, resource: GroupResource, change: Event | Replacement) -> None: ...
+
+
 Listener = Callable[[GroupResource, Event], None]
 Convert = Callable[[Object], tuple[Object, Mapping[str, str]]]
 """Converts an object to one of another resource, with its selectable fields."""
@@ -132,6 +150,9 @@ class Store:
         self._history_bytes = history_bytes
         self._compacted = 0
         self.revision = 1
+        self.recorder: Recorder | None = None
+        self.is_undoing = False
+        """True while listeners learn of the opposite of changes that are taken back."""
 
     # reads
 
@@ -255,8 +276,10 @@ class Store:
         """Replace stored versions that have not changed, at their revisions and without events."""
         objects = self._table(resource).objects
         for old, new in read:
-            if objects.get(old.key) is old:
+            if objects.get(old.key) is old and old is not new:
                 objects[old.key] = new
+                if self.recorder is not None:
+                    self.recorder.record(resource, Replacement(old, new))
 
     def insert(self, resource: GroupResource, stored: Stored) -> None:
         """Insert an object at the revision that it has, without history; call `announce` after the last one."""
@@ -264,13 +287,65 @@ class Store:
         if pair := self._pairs.get(resource):
             self._put(pair[0], self._stored(stored.key, stored.revision, *pair[1](stored.object())))
 
-    def announce(self, revision: int) -> None:
-        """Go on from this revision, with the inserted objects; listeners learn of each as added."""
-        self.revision = self._compacted = revision
+    def restore(self, resource: GroupResource, stored: Stored) -> None:
+        """Insert an object whose pair is inserted as well."""
+        self._put(resource, stored)
+
+    def replay(self, resource: GroupResource, key: Key, revision: int, stored: Stored | None) -> None:
+        """Repeat an earlier change that `insert`ed objects do not contain, with its history; None removes."""
+        table = self._table(resource)
+        previous = table.objects.get(key)
+        if stored is not None:
+            table.objects[key] = stored
+            self._remember(table, Event("MODIFIED" if previous else "ADDED", revision, stored, previous))
+        elif previous is not None:
+            del table.objects[key]
+            last = msgspec.structs.replace(previous, revision=revision, raw=restamp(previous.raw, revision))
+            self._remember(table, Event("DELETED", revision, last, previous))
+        if previous is None or stored is None:
+            table.ordered = None
+
+    def replace(self, resource: GroupResource, stored: Stored) -> None:
+        """Put a version in place of the one of the same revision, without an event."""
+        objects = self._table(resource).objects
+        if (current := objects.get(stored.key)) is not None and current.revision == stored.revision:
+            objects[stored.key] = stored
+
+    def announce(self, revision: int, compacted: int | None = None) -> None:
+        """Go on from this revision, with the inserted objects; listeners learn of each as added.
+
+        The history up to the revision is compacted, or less of it if it was replayed.
+        """
+        self.revision = revision
+        self._compacted = revision if compacted is None else compacted
         for resource, table in list(self._tables.items()):
             for stored in list(table.objects.values()):
                 for listener in tuple(self._listeners):
                     listener(resource, Event("ADDED", stored.revision, stored, None))
+
+    def all(self) -> Sequence[tuple[GroupResource, Sequence[Stored]]]:
+        """Return all objects as they are now."""
+        return [(resource, list(table.objects.values())) for resource, table in self._tables.items()]
+
+    def undo(self, revision: int, changes: Sequence[Change]) -> None:
+        """Go back to a revision by taking back all changes since; listeners learn of the opposites."""
+        self.revision = revision
+        self._compacted = min(self._compacted, revision)
+        for resource, change in reversed(changes):
+            self._undo(self._table(resource), change)
+        for resource in {resource for resource, _ in changes}:
+            table = self._table(resource)
+            table.ordered = None
+            while table.history and table.history[-1].revision > revision:
+                table.history_bytes -= len(table.history.pop().stored.raw)
+            table.compacted = min(table.compacted, revision)
+        self.is_undoing = True
+        try:
+            for resource, change in reversed(changes):
+                if isinstance(change, Event):
+                    self._tell(resource, _opposite(change))
+        finally:
+            self.is_undoing = False
 
     def compact(self) -> None:
         """Compact the history, as etcd does every five minutes: older watches and continue tokens answer 410."""
@@ -323,12 +398,39 @@ class Store:
         raw = _encode({**obj, "metadata": metadata}) if encoded is None else encoded.at(revision)
         return Stored(key, revision, metadata.get("uid", ""), raw, metadata.get("labels") or {}, dict(fields))
 
+    @staticmethod
+    def _undo(table: _Table, change: Event | Replacement) -> None:
+        if isinstance(change, Replacement):
+            if table.objects.get(change.new.key) is change.new:
+                table.objects[change.old.key] = change.old
+        elif change.previous is None:
+            del table.objects[change.stored.key]
+        else:
+            table.objects[change.previous.key] = change.previous
+
     def _record(self, resource: GroupResource, table: _Table, event: Event) -> None:
+        if self.recorder is not None:
+            self.recorder.record(resource, event)
+        self._remember(table, event)
+        self._tell(resource, event)
+
+    def _remember(self, table: _Table, event: Event) -> None:
         table.history.append(event)
         table.history_bytes += len(event.stored.raw)
         while len(table.history) > self._history_events or table.history_bytes > self._history_bytes:
             forgotten = table.history.popleft()
             table.history_bytes -= len(forgotten.stored.raw)
             table.compacted = forgotten.revision
+
+    def _tell(self, resource: GroupResource, event: Event) -> None:
         for listener in tuple(self._listeners):
             listener(resource, event)
+
+
+def _opposite(event: Event) -> Event:
+    """The event that takes another one back."""
+    if event.previous is None:
+        return Event("DELETED", event.revision, event.stored, event.stored)
+    if event.type == "DELETED":
+        return Event("ADDED", event.previous.revision, event.previous, None)
+    return Event("MODIFIED", event.previous.revision, event.previous, event.stored)

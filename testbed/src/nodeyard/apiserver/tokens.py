@@ -1,7 +1,7 @@
 """Signed service account tokens: JSON web tokens that this server issues and only this server validates.
 
-They are signed with a key of the server's lifetime (HS256), because nobody else validates them; a check takes
-microseconds.
+They are signed with a key of the server (HS256), because nobody else validates them; a check takes microseconds. The
+key is that of the data directory, or lives as long as the process.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import islice, takewhile
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -56,6 +57,15 @@ class Query:
     include: str = ""
 
 
+class Durability(Protocol):
+    """What is on disk: watchers see nothing else."""
+
+    revision: int
+
+    async def durable(self) -> None:
+        """Wait until everything so far is on disk or taken back."""
+
+
 class Hub:
     """All watchers of a server by resource."""
 
@@ -63,6 +73,7 @@ class Hub:
         self._store = store
         self._clock = clock
         self._watchers: dict[GroupResource, set[_Watcher]] = {}
+        self.durability: Durability | None = None
         self._stop_listening = store.listen(self._dispatch)
 
     def watch(self, query: Query) -> AsyncIterator[bytes]:
@@ -80,6 +91,12 @@ class Hub:
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.close()
+
+    def forget(self, revision: int) -> None:
+        """Forget queued events of later revisions, which have been taken back."""
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.forget(revision)
 
     def end(self, key: GroupResource) -> None:
         """End the streams of a resource that is no longer served."""
@@ -119,6 +136,8 @@ class Hub:
                 lines.append(line)
 
     def _dispatch(self, key: GroupResource, event: Event) -> None:
+        if self._store.is_undoing:
+            return  # No watcher has seen the event.
         for watcher in self._watchers.get(key, ()):
             if event.revision <= watcher.after:
                 continue  # it watches from a later revision
@@ -134,7 +153,7 @@ class Hub:
             timers.append(asyncio.create_task(self._bookmark(watcher)))
         try:
             while True:
-                batch = await watcher.take()
+                batch = await watcher.take(self.durability)
                 if not batch:
                     return
                 pending: list[bytes] = []
@@ -202,14 +221,30 @@ class _Watcher:
         self._closed = True
         self._wake.set()
 
-    async def take(self, most: int = 500) -> list[Line]:
-        """Return the queued lines, at least one; none if the watch has ended."""
-        while not self._lines:
-            if self._closed:
-                return []
-            self._wake.clear()
-            await self._wake.wait()
-        return [self._lines.popleft() for _ in range(min(most, len(self._lines)))]
+    def forget(self, revision: int) -> None:
+        self._lines = deque(line for line in self._lines if _revision(line) <= revision)
+
+    async def take(self, durability: Durability | None, most: int = 500) -> list[Line]:
+        """Return the queued lines that are on disk, at least one; none if the watch has ended."""
+        while True:
+            while not self._lines:
+                if self._closed:
+                    return []
+                self._wake.clear()
+                await self._wake.wait()
+            ready = min(most, len(self._lines))
+            if durability is not None:
+                await durability.durable()
+                ready = self._count_until(durability.revision, most)
+            if ready:
+                return [self._lines.popleft() for _ in range(ready)]
+
+    def _count_until(self, revision: int, most: int) -> int:
+        return sum(1 for _ in takewhile(lambda line: _revision(line) <= revision, islice(self._lines, most)))
+
+
+def _revision(line: Line) -> int:
+    return line.revision if isinstance(line, Bookmark) else line[1].revision
 
 
 def seen(selection: Selection, event: Event) -> tuple[EventType, Stored] | None:

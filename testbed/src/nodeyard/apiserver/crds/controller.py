@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -21,7 +22,7 @@ from nodeyard.apiserver.crds.strategy import CLEANUP
 from nodeyard.apiserver.deletion import Deleter
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.registry import Registry
-from nodeyard.apiserver.resources import GroupResource
+from nodeyard.apiserver.resources import GroupResource, Resource
 from nodeyard.apiserver.store import Event, Store, Stored
 from nodeyard.apiserver.watches import Hub
 from nodeyard.apiserver.worker_thread import BATCH, STEP, WorkerThread
@@ -65,11 +66,21 @@ class DefinitionController:
         self._to_reprune: dict[GroupResource, deque[tuple[Reprune, list[Stored]]]] = {}
         """Objects that are still to be pruned by a changed schema."""
         self._working = False
+        self._resumes = False
         self._wake = asyncio.Event()
         host.store.listen(self._on_event)
 
     def is_idle(self) -> bool:
         return not self._pending and not self._to_reprune and not self._working
+
+    def resume(self) -> None:
+        """Prepare for the events of a store that an earlier process has filled.
+
+        The first definition may want the names of another one, and objects may wait to be pruned.
+        """
+        self._resumes = True
+        for stored in self._host.store.list(DEFINITIONS):
+            self._names[stored.key.name] = _names_of(stored.object())
 
     async def run(self) -> None:
         """Write conditions and carry out deletions until cancelled."""
@@ -104,10 +115,7 @@ class DefinitionController:
             self._pending.pop(name, None)
             self._names.pop(name, None)
         else:
-            status = definition.get("status") or {}
-            self._names[name] = _Names(
-                definition["spec"]["names"], status.get("acceptedNames") or {}, bool(status.get("conditions"))
-            )
+            self._names[name] = _names_of(definition)
             self._serve(definition, name)
             self._pending[name] = None
         self._pending |= dict.fromkeys(self._waiting())
@@ -133,6 +141,9 @@ class DefinitionController:
         spec = definition["spec"]
         current = self._host.registry.get(spec["group"], spec["names"]["plural"])
         if "deletionTimestamp" in definition["metadata"]:
+            if current is None and self._resumes and _is_established(definition):
+                current = resource_of(definition)
+                self._host.registry.add(current)
             if current is not None:
                 current.terminating = True
             return
@@ -142,13 +153,23 @@ class DefinitionController:
         elif self._generations.get(name) == generation:
             return
         resource = resource_of(definition)
-        if current is not None and (reprune := repruner(current, resource)):
+        reprune = repruner(current, resource) if current is not None else self._announced_repruner(resource)
+        if reprune is not None:
             self._reprune_stored(resource.key, reprune)
         self._host.registry.add(resource)
         self._generations[name] = generation
 
+    def _announced_repruner(self, resource: Resource) -> Reprune | None:
+        """Return the function for objects that a process may have left unpruned when it was killed."""
+        if not self._resumes or not self._host.store.count(resource.key):
+            return None
+        return repruner(replace(resource, versions={}), resource)
+
     def _reprune_stored(self, key: GroupResource, reprune: Reprune) -> None:
         """Prune a single batch at once and queue several: until then reads show what was stored."""
+        if self._host.store.is_undoing:
+            self._to_reprune.pop(key, None)  # The schema is taken back.
+            return
         for earlier, batch in self._to_reprune.pop(key, ()):
             self._host.store.reread(key, _reprune_batch(earlier, batch))
         batches = list(_batches(self._host.store.list(key)))
@@ -197,7 +218,7 @@ class DefinitionController:
         now = format_rfc3339(self._host.clock.now())
         accepted = "False" if check.has_conflict else "True"
         conditions = status.get("conditions") or []
-        is_established = any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+        is_established = _is_established(definition)
         conditions = _set(conditions, now, "NamesAccepted", accepted, check.reason, check.message)
         if not is_established:
             reason, message = (
@@ -233,6 +254,16 @@ class DefinitionController:
         finalizers = [each for each in definition["metadata"].get("finalizers") or () if each != CLEANUP]
         metadata = {**definition["metadata"], "finalizers": finalizers}
         await self._host.call("PUT", f"{_URL}/{name}", {**definition, "metadata": metadata})
+
+
+def _names_of(definition: Object) -> _Names:
+    status = definition.get("status") or {}
+    return _Names(definition["spec"]["names"], status.get("acceptedNames") or {}, bool(status.get("conditions")))
+
+
+def _is_established(definition: Object) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def _batches(objects: Iterable[Stored]) -> Iterator[list[Stored]]:
