@@ -30,12 +30,14 @@ class RunningServer:
 
 
 @contextmanager
-def embedded(controllers: str = "*") -> Iterator[RunningServer]:
-    """Start `nodeyard apiserver`, as a user does."""
+def embedded(controllers: str = "*", *, on_disk: bool = False) -> Iterator[RunningServer]:
+    """Start `nodeyard apiserver`, as a user does; `on_disk` with `--data-dir`."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         command = [str(Path(sys.executable).with_name("nodeyard")), "apiserver", "--port", str(free_port())]
         options = ["--kubeconfig-out", str(kubeconfig), "--controllers", controllers]
+        if on_disk:
+            options += ["--data-dir", str(Path(folder) / "data")]
         process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None

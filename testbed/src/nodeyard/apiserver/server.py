@@ -25,7 +25,7 @@ from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS
 from nodeyard.apiserver.crds.controller import DefinitionController
 from nodeyard.apiserver.crds.resource import resource_of
 from nodeyard.apiserver.deletion import Deleter
-from nodeyard.apiserver.durability.data_directory import DataDirectory, Recovered
+from nodeyard.apiserver.durability.data_directory import DataDirectory
 from nodeyard.apiserver.durability.journal import Journal, NotDurableError
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.events import Events
@@ -44,7 +44,7 @@ from nodeyard.apiserver.users import MASTERS
 from nodeyard.apiserver.watches import Hub
 from nodeyard.apiserver.worker_thread import LARGE, WorkerThread, is_large_body
 from nodeyard.apiserver.writes import TOO_DEEP, Writer
-from nodeyard.bundle.model import ClusterState
+from nodeyard.bundle.model import BundleError, ClusterState
 from nodeyard.kube.json import Json, Object
 from nodeyard.process.clock import Clock, SystemClock, settle
 
@@ -110,7 +110,7 @@ class Server:
     def _resume(self, data: DataDirectory) -> Journal:
         if data.is_empty:
             data.extra = {"version": self._nonresource_handler.version, "unstored": self.unstored_definitions}
-            revision, file = self.store.revision, data.begin(self.store)
+            revision, file = self.store.revision, data.begin(self.store, self.events.written())
             return Journal(self.store, self.events, self.hub, self.clock, data, file, revision)
         recovered, file = data.recover(self.store)
         self._nonresource_handler.version = data.extra["version"]
@@ -125,8 +125,11 @@ class Server:
     def load(self, cluster: ClusterState) -> None:
         """Load the objects of a support bundle's cluster, before `start`; raises BundleError.
 
-        `start` creates the namespaces that they are in, if the bundle does not have them.
+        `start` creates the namespaces that they are in, if the bundle does not have them. A data directory must be
+        empty; it has the bundle once `start` returns.
         """
+        if self._data is not None and not self._data.is_empty:
+            raise BundleError(f"{self._data.path}: has a cluster already; give an empty directory")
         self._namespaces |= load_cluster(self, cluster)
         if cluster.version:
             self._nonresource_handler.version = cluster.version

@@ -31,8 +31,7 @@ from nodeyard.kube.json import Object
 from nodeyard.process.certificates import Authority, Pair
 
 VALID: Final = timedelta(days=3650)
-_SNAPSHOT_FROM: Final = 64 << 20
-"""Bytes of a journal after which the next snapshot is written, if the last one is not larger."""
+SNAPSHOT_FROM: Final = 64 << 20
 _FILES: Final = (".snapshot", ".journal")
 
 
@@ -114,8 +113,9 @@ class JournalFile:
 class DataDirectory:
     """A directory that this process holds; `close` releases it."""
 
-    def __init__(self, path: Path, lock: int, identity: _Identity) -> None:
+    def __init__(self, path: Path, lock: int, identity: _Identity, snapshot_from: int) -> None:
         self.path = path
+        self._snapshot_from = snapshot_from
         self._lock = lock
         self._identity = identity
         self._snapshot_size = 0
@@ -124,8 +124,11 @@ class DataDirectory:
         """What a loaded bundle says beside its objects."""
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Create or open the directory; raises DataDirectoryError."""
+    def open(cls, path: Path, *, snapshot_from: int = SNAPSHOT_FROM) -> Self:
+        """Create or open the directory; raises DataDirectoryError.
+
+        The next snapshot is written when the journal has `snapshot_from` bytes, and as many as the last snapshot.
+        """
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             _check_content(path)
@@ -134,7 +137,7 @@ class DataDirectory:
         except OSError as error:
             raise DataDirectoryError(f"{path}: {error.strerror}") from error
         try:
-            return cls(path, lock, _identity(path))
+            return cls(path, lock, _identity(path), snapshot_from)
         except BaseException:
             os.close(lock)
             raise
@@ -144,11 +147,7 @@ class DataDirectory:
 
     @property
     def authority(self) -> Authority:
-        pair = Pair(self._identity.certificate, self._identity.key)
-        try:
-            return Authority.load(pair, valid=VALID)
-        except ValueError as error:
-            raise corrupted(self.path / "identity.json", f"the authority: {error}") from error
+        return _authority(self.path, self._identity)
 
     @property
     def token_key(self) -> bytes:
@@ -225,11 +224,11 @@ class DataDirectory:
 
     # writing
 
-    def begin(self, store: Store) -> JournalFile:
+    def begin(self, store: Store, written: Mapping[int, float]) -> JournalFile:
         """Store a first snapshot, after which the directory is no longer empty."""
         for generation in self._generations(".journal"):  # An earlier start did not come to its end.
             self._file(generation, ".journal").unlink()
-        snapshot = self.snapshot(store, {})
+        snapshot = self.snapshot(store, written)
         file = self.begin_journal(snapshot.generation, snapshot.revision)
         self.write_snapshot(snapshot)
         return file
@@ -268,13 +267,25 @@ class DataDirectory:
 
     @property
     def _limit(self) -> int:
-        return max(_SNAPSHOT_FROM, self._snapshot_size)
+        return max(self._snapshot_from, self._snapshot_size)
 
     def _file(self, generation: int, suffix: str) -> Path:
         return self.path / f"{generation:08}{suffix}"
 
     def _generations(self, suffix: str) -> list[int]:
         return [int(path.stem) for path in self.path.glob(f"*{suffix}") if path.stem.isdigit()]
+
+
+def read_authority(path: Path) -> Authority:
+    """Return the authority of a directory that may be in use, to issue client certificates."""
+    return _authority(path, _identity(path))
+
+
+def _authority(path: Path, identity: _Identity) -> Authority:
+    try:
+        return Authority.load(Pair(identity.certificate, identity.key), valid=VALID)
+    except ValueError as error:
+        raise corrupted(path / "identity.json", f"the authority: {error}") from error
 
 
 def _check_content(path: Path) -> None:
@@ -293,9 +304,7 @@ def _lock(path: Path) -> int:
     except BlockingIOError:
         holder = os.read(lock, 20).decode(errors="replace").strip() or "unknown"
         os.close(lock)
-        raise DataDirectoryError(
-            f"{path}: is in use by process {holder}; stop it, or give another directory"
-        ) from None
+        raise DataDirectoryError(f"{path}: is in use by process {holder}; stop it, or give another directory") from None
     os.ftruncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
     return lock

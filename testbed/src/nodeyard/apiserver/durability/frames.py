@@ -117,7 +117,8 @@ def _is_torn(content: bytes, at: int, sequence: int) -> bool:
     magic, length, _, checksum = _HEADER.unpack_from(content, at)
     written = memoryview(content)[at + _HEADER.size :]
     if magic == _MAGIC and length > len(written):
-        return zlib.crc32(written, sequence & 0xFFFFFFFF) != checksum  # Else only the length is damaged.
+        is_whole: bool = zlib.crc32(written, sequence & 0xFFFFFFFF) == checksum
+        return not is_whole  # A whole frame has a damaged length.
     first = at - at % _SECTOR
     sectors = range(first, len(content), _SECTOR)
     return any(not any(content[max(at, sector) : sector + _SECTOR]) for sector in sectors)

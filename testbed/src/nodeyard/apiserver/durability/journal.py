@@ -114,7 +114,9 @@ class Journal:
         self._writing = batch
         batch.revision = self._store.revision
         payload = records.encode(
-            records.Batch(batch.revision, self._clock.now().timestamp(), [_encoded(*change) for change in batch.changes])
+            records.Batch(
+                batch.revision, self._clock.now().timestamp(), [_encoded(*change) for change in batch.changes]
+            )
         )
         is_full = self._snapshot is None and self._file.is_full
         snapshot = self._directory.snapshot(self._store, self._events.written()) if is_full else None
