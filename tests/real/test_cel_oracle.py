@@ -1,6 +1,6 @@
-"""The recorded answers about CEL, asked again of a real API server; and the rules of others, which must compile here.
+"""The recorded answers about CEL, compared with a real API server; and third-party rules, which must compile here.
 
-Cases share custom resources, a field for each: one definition and one object answer for dozens of them.
+Cases share custom resources with a field for each: one CRD and one object serve dozens of cases.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def definition(properties: dict[str, Any], plural: str = "") -> dict[str, Any]:
 
 
 def refusals(rest: Rest, method: str, path: str, body: Any) -> list[dict[str, str]]:
-    """The causes for which the server would refuse the request; none if it would not."""
+    """Send the request as a dry run; return the causes of a refusal."""
     try:
         rest.call(method, f"{path}?dryRun=All", body)
     except RestError as error:
@@ -88,7 +88,7 @@ def refusals(rest: Rest, method: str, path: str, body: Any) -> list[dict[str, st
 
 
 class Kind:
-    """A custom resource whose `spec` has these properties."""
+    """Build a CRD whose `spec` has these properties."""
 
     def __init__(self, rest: Rest, properties: dict[str, Any]) -> None:
         self._rest = rest
@@ -111,7 +111,7 @@ class Kind:
 
 
 def without(value: Any) -> Any:
-    """The same schema without its rules."""
+    """Return the schema without its rules."""
     if isinstance(value, dict):
         return {key: without(item) for key, item in value.items() if key != "x-kubernetes-validations"}
     return [without(item) for item in value] if isinstance(value, list) else value
@@ -122,7 +122,7 @@ def named(cases: list[Case]) -> dict[str, Case]:
 
 
 def by_field(causes: list[dict[str, str]], pattern: str) -> dict[str, list[tuple[str, str]]]:
-    """For each field of the cases its causes: the rest of the path, and the message."""
+    """Return the causes by field: the rest of the path, and the message."""
     found: dict[str, list[tuple[str, str]]] = {}
     for cause in causes:
         match = re.match(pattern, cause["field"])
@@ -210,7 +210,7 @@ def test_definitions_are_refused_as_was_recorded(rest: Rest, case: Case) -> None
 
     whole = "spec.validation.openAPIV3Schema.properties[spec].properties[f000]"
     answer = [f"{cause['field']}: {cause['message']}".replace(whole, "value") for cause in causes]
-    # The server calls the type of `self` by a number that is new each time.
+    # The server names the type of `self` by a number that differs each time.
     assert [re.sub(r"selfType\d+", "selfType", each) for each in answer] == case["answer"]
 
 

@@ -1,4 +1,4 @@
-"""The real control plane: ready, its users, its ends and its beginnings."""
+"""The real control plane: readiness, users, restarts and kills."""
 
 from __future__ import annotations
 

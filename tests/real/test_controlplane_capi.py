@@ -36,7 +36,7 @@ def rest(plane: ControlPlane) -> Rest:
 
 
 def are_asked(rest: Rest) -> bool:
-    """The server learns of webhooks by a watch, a moment later: of those that refuse, and of those that fill in."""
+    """The server sees validating and mutating webhooks a moment later, by its watches."""
 
     def tried(name: str) -> Any:
         try:
@@ -95,7 +95,7 @@ def test_foreign_definitions_all_establish_and_serve(rest: Rest) -> None:
 
 
 def test_references_resolve_by_the_contract_labels_and_machines_become_nodes(plane: ControlPlane, rest: Rest) -> None:
-    """The whole way of a machine, with the test as infrastructure provider and the cluster managing itself."""
+    """The life cycle of a Machine, with the test as infrastructure provider and a self-managed cluster."""
     cluster = {
         "controlPlaneEndpoint": {"host": "127.0.0.1", "port": int(plane.url.rpartition(":")[2])},
         "infrastructureRef": {"apiGroup": INFRASTRUCTURE, "kind": "DevCluster", "name": "c"},
@@ -125,7 +125,7 @@ def test_references_resolve_by_the_contract_labels_and_machines_become_nodes(pla
     provision(rest, "devmachines", machine)
 
     def node_of_the_machine() -> str | None:
-        """Cluster API creates the infrastructure machine before the Machine, and writes a status later still."""
+        """Cluster API creates the infrastructure machine before the Machine, and writes the status later."""
         machines = {item["metadata"]["name"]: item for item in rest.get(f"{MACHINES}/machines")["items"]}
         name: str | None = machines.get(machine, {}).get("status", {}).get("nodeRef", {}).get("name")
         return name

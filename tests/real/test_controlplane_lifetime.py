@@ -51,7 +51,7 @@ def is_running(pid: int) -> bool:
 
 @contextmanager
 def another_process() -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]:
-    """A Python that has started a control plane, from a thread that has ended since."""
+    """A Python process that started a control plane from a thread that has ended."""
     with subprocess.Popen([sys.executable, "-c", START], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         directory, *pids = parent.stdout.readline().split()
@@ -82,7 +82,7 @@ def test_kill_9_of_the_test_process_ends_all_of_it_and_the_next_one_cleans_up() 
 def test_an_interrupt_of_pytest_ends_all_of_it(tmp_path: Path) -> None:
     (tmp_path / "test_interrupted.py").write_text(INTERRUPTED)
     command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
-    # Whoever runs us in the background may have us ignore interrupts, and what we start with us.
+    # A shell that runs us in the background makes us and our children ignore SIGINT.
     heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=heed)
     assert done.returncode == pytest.ExitCode.INTERRUPTED

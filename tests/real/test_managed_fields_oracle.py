@@ -40,7 +40,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
 
 @dataclass
 class Step:
-    """One write: by whom, to which endpoint, and what is sent."""
+    """One write: manager, endpoint and body."""
 
     manager: str
     subresource: str
@@ -68,7 +68,7 @@ class Walk:
             verbs = [self.forget, self.disown]
         self.chance.choice(verbs)(manager, subresource)
 
-    # the writes
+    # writes
 
     def create(self, manager: str, subresource: str) -> None:
         sent = self.sample(is_partial=False)
@@ -136,7 +136,7 @@ class Walk:
         self.applied.append(step)
         self.send_apply(step, force=self.chance.random() < 0.5)
 
-    # sending and judging
+    # sending and comparing
 
     def send_patch(self, step: Step, kind: str, patch: Callable[[dict[str, Any]], Any]) -> None:
         predicted, refusal = attempt(lambda: patch(self.live or {}))
@@ -225,12 +225,12 @@ class Walk:
         stored = answer.json
         expected, actual = (obj["metadata"].get("managedFields", []) for obj in (predicted, stored))
         if self.live is not None and self.live["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]:
-            # Nothing changed, so the server put back the times it had.
+            # Nothing changed, so the server restored the times.
             expected, actual = timeless(expected), timeless(actual)
         assert expected == actual, step
         self.live = stored
 
-    # what is sent
+    # bodies
 
     def url(self, subresource: str) -> str:
         return "/".join(part for part in (self.collection, self.name, subresource) if part)
@@ -298,7 +298,7 @@ def timeless(entries: list[dict[str, Any]]) -> list[str]:
 
 
 def content(obj: dict[str, Any]) -> dict[str, Any]:
-    """The object without what differs from one write to the next."""
+    """Return the object without fields that differ between writes."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in SERVER_SET}
     return {**obj, "metadata": metadata}
 
@@ -312,7 +312,7 @@ def pointers(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[Session]:
-    """No controllers: nobody but the walk writes."""
+    """A server without controllers, so that only the walk writes."""
     with ControlPlane() as plane:
         session = Session(plane.url, plane.authority.pem, plane.admin_token)
         session.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
@@ -342,7 +342,7 @@ def perform(http: Session, story: Story, move: Move, live: dict[str, Any] | None
 
 
 def recorded(answer: Response) -> dict[str, Any]:
-    """An answer as it stands in the record."""
+    """Return an answer in the form of the record."""
     if answer.status < 300:
         return {"object": stripped(answer.json)}
     return {
@@ -355,7 +355,7 @@ def recorded(answer: Response) -> dict[str, Any]:
 
 @pytest.mark.parametrize("story", stories(), ids=lambda story: story.name)
 def test_the_recorded_stories_equal_the_real_server_today(http: Session, story: Story) -> None:
-    """With NODEYARD_RECORD=1 the answers are written down anew, to be looked at and committed."""
+    """With NODEYARD_RECORD=1 the answers are recorded anew; review and commit them."""
     live, answers = None, []
     for move in story.moves:
         answer = perform(http, story, move, live)

@@ -1,4 +1,4 @@
-"""The keys that we let pools have are the keys that NodeRestriction lets a node register with, and no others."""
+"""The label keys that pools may have are exactly those that NodeRestriction lets a node register with."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SYNCED = (
 
 @pytest.fixture(scope="module")
 def kubelet() -> Iterator[Session]:
-    """A session as the node itself."""
+    """Client with the node's identity."""
     enabled = {"kube-apiserver": ["--enable-admission-plugins=NodeRestriction"]}
     tokens = {"node-token": (f"system:node:{NODE}", ["system:nodes"])}
     with ControlPlane(arguments=enabled, tokens=tokens) as plane:

@@ -22,7 +22,7 @@ from ..builders.protobuf import Sample, record, samples
 pytestmark = pytest.mark.real
 
 Formats = tuple[bytes, dict[str, Any]]
-"""One object, as protocol buffers and as JSON."""
+"""One object as protocol buffers and as JSON."""
 
 NOWHERE = protobuf.Kind("", "", "")
 
@@ -54,7 +54,7 @@ def read_twice(http: Session, path: str) -> Formats:
 
 
 def same_answer(ask: Callable[[str], Response]) -> Formats:
-    """Both formats at one moment: time passes, and the server itself writes some objects."""
+    """Read both formats of one version, since the server itself writes some objects."""
 
     def answers() -> Formats | None:
         before, raw, after = (ask(accept) for accept in (JSON, PROTOBUF, JSON))
@@ -93,7 +93,7 @@ def test_everything_a_fresh_server_has_can_be_read(http: Session, path: str) -> 
 
 
 def in_go(obj: dict[str, Any]) -> dict[str, Any]:
-    """The object as its Go type has it."""
+    """Return the object as its Go type encodes it."""
     group, _, version = obj["apiVersion"].rpartition("/")
     definition = table.definition_of(group, version, obj["kind"])
     assert definition is not None

@@ -33,7 +33,7 @@ ATTEMPTS = 15
 
 
 class Oracle:
-    """One server, and the kinds made on it for the questions."""
+    """One server, and the kinds that are installed on it for the cases."""
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
@@ -46,7 +46,7 @@ class Oracle:
         until(lambda: self._rest.status(_path(kind)) == 200, f"{kind} is served", 30)
 
     def redefine(self, kind: str, openapi: Case) -> None:
-        """Change the schema, and wait until a field that only the new one has is known."""
+        """Change the schema, and wait until the server knows a field that only the new one has."""
         name = _definition(kind, openapi)["metadata"]["name"]
         current = self._rest.get(f"{DEFINITIONS}/{name}")
         current["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = openapi
@@ -108,7 +108,7 @@ def causes(call: Callable[[], Any]) -> list[str]:
 
 
 def settled(call: Callable[[], Any]) -> Case:
-    """The causes, and whether their order is by chance."""
+    """Return the causes, and whether their order is random."""
     answers = [causes(call)]
     if len(answers[0]) > 1:
         answers += [causes(call) for _ in range(ATTEMPTS)]
@@ -142,7 +142,7 @@ def load(name: str) -> list[Case]:
 
 
 def judge(name: str, cases: list[Case], answers: list[Case], *, is_real: bool) -> None:
-    """Compare, or where asked to, record. Each answer belongs to a case or to a try of one, in order."""
+    """Compare or record the answers. Each belongs to a case or to a try of one, in order."""
     asked = [case for block in cases for case in block.get("tries", [block])]
     known = ("causes", "any_order", "result", "fault", "unknown")
     if os.environ.get("NODEYARD_RECORD") and is_real:
@@ -163,7 +163,7 @@ def judge(name: str, cases: list[Case], answers: list[Case], *, is_real: bool) -
 
 
 def _written(cases: list[Case]) -> str:
-    """A case a block, a try a line."""
+    """Format cases as blocks and tries as lines."""
 
     def text(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)

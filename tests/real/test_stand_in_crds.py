@@ -1,4 +1,4 @@
-"""The real definitions of other projects' kinds on the real server say of every sample what the stand-ins say."""
+"""The real CRDs of other projects on the real server accept and reject the same samples as the stand-ins."""
 
 import pytest
 import pytest_asyncio

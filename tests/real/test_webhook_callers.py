@@ -1,4 +1,4 @@
-"""An API server that presents a client certificate to webhooks, as docs/admission.md has it set up."""
+"""An API server that presents a client certificate to webhooks, configured by docs/admission.md."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from nodeyard.testing.operators import LOCAL_WEBHOOKS
 pytestmark = pytest.mark.real
 
 CONFIGURATION = "apiserver.config.k8s.io/v1"
-# A control plane of its own starts beside that of the session, on machines that have other things to do.
+# A second control plane starts, perhaps on a busy machine.
 PATIENCE = 60.0
 PLUGINS = ("ValidatingAdmissionWebhook", "MutatingAdmissionWebhook")
 

@@ -1,4 +1,4 @@
-"""The chart's alerts: they fire when they should, rest on metrics that exist, and each has a runbook."""
+"""The chart's alerts: they fire as documented, use existing metrics, and each has a runbook."""
 
 import re
 from importlib import import_module

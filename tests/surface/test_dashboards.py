@@ -1,4 +1,4 @@
-"""The chart's Grafana dashboards: generated, of metrics that exist, with expressions that Prometheus reads."""
+"""The chart's Grafana dashboards: generated, with existing metrics and valid expressions."""
 
 import json
 import re
@@ -18,14 +18,14 @@ EXPRESSIONS = {
     for target in panel["targets"]
 }
 NOT_SHOWN = {
-    # Details of caches, for whom an alert has sent to /metrics.
+    # Details of caches, read on /metrics after an alert.
     "nodeyard_informer_malformed_objects",
     "nodeyard_informer_objects",
     "nodeyard_informer_restarts",
     "nodeyard_informer_silence_seconds",
     "nodeyard_informer_synced",
     "nodeyard_informer_unconfirmed_writes",
-    # A join for dashboards of one's own.
+    # A join for users' own dashboards.
     "nyallocator_annotations",
     "process_max_fds",
     "process_open_fds",
@@ -35,7 +35,7 @@ NOT_SHOWN = {
 
 
 def plain(expression):
-    """The expression without what Grafana fills in."""
+    """Return the expression with sample values for Grafana's variables."""
     return expression.replace("$__rate_interval", "5m")
 
 

@@ -1,4 +1,4 @@
-"""The two distributions: what each wheel contains, and that the operator needs nothing of the testbed."""
+"""The two distributions: contents of each wheel, and an operator without the testbed."""
 
 import re
 import subprocess

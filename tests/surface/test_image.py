@@ -1,4 +1,4 @@
-"""The Dockerfile, which CI does not build: what can be told of it without."""
+"""The Dockerfile, checked without a build."""
 
 import re
 from pathlib import Path

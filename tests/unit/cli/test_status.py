@@ -1,4 +1,4 @@
-"""`nodeyard status` says what to do where nobody runs anything, and counts in words."""
+"""`nodeyard status`: counts, and the remedy if no operator runs."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Remote clusters that a plan was made without are named on stderr."""
+"""Unreachable remote clusters are listed on stderr."""
 
 from types import SimpleNamespace
 

@@ -13,7 +13,7 @@ from nodeyard.client.transport import Response, Stream
 
 
 class Recorder:
-    """A transport that keeps what it was sent and answers from a list."""
+    """Transport that records requests and returns given responses."""
 
     def __init__(self, *answers, chunks=(), status=200):
         self.answers = list(answers)

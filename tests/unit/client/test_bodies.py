@@ -1,4 +1,4 @@
-"""Lines come out whole, however the bytes were cut."""
+"""Lines are complete, however the bytes are split."""
 
 import pytest
 from hypothesis import given

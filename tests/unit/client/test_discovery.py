@@ -61,7 +61,7 @@ def test_kinds_are_found_by_version():
 
 
 class Canned:
-    """A transport that knows a few answers."""
+    """Transport with a few responses."""
 
     def __init__(self, answers):
         self.answers = answers

@@ -1,4 +1,4 @@
-"""Statuses become exceptions that say what to do next."""
+"""Statuses become exceptions by their reaction."""
 
 import msgspec
 import pytest

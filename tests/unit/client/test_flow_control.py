@@ -9,7 +9,7 @@ from nodeyard.process.clock import settle
 
 
 class Sent:
-    """Requests that hold their slot until they are told to end, in the order in which they got it."""
+    """Requests that keep their slot until the test ends them, in the order in which they got it."""
 
     def __init__(self, in_flight):
         self.flow_control = FlowControl(in_flight)

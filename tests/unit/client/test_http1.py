@@ -1,4 +1,4 @@
-"""Requests on raw connections: what servers may answer, and what becomes of connections meanwhile."""
+"""Requests on raw connections: responses of servers, and reuse of connections."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Script:
-    """A server that answers each request with the next text, and closes where a text is None."""
+    """Server that sends the next text for each request, and closes the connection for None."""
 
     def __init__(self, *answers):
         self.answers = list(answers)

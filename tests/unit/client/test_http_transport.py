@@ -180,7 +180,7 @@ async def test_a_401_reloads_the_credentials_once(tmp_path):
 
 @asynccontextmanager
 async def refused():
-    """A transport whose token no server takes, and what was asked so."""
+    """A transport whose token is rejected, and the received requests."""
     asked = []
 
     async def handler(request):
@@ -210,7 +210,7 @@ async def test_no_server_means_the_request_did_not_run():
 
 
 async def test_an_unreachable_server_gives_the_same_error_each_time():
-    """Conditions quote them, and each attempt has connections of its own."""
+    """Conditions quote error texts, and each attempt has its own connections."""
     said = set()
     for _ in range(3):
         async with connected("https://127.0.0.1:1") as transport:
@@ -524,7 +524,7 @@ async def test_a_renewed_certificate_is_presented_on_new_connections(tls, tmp_pa
 
 
 def compressing(body, encoding="gzip", squeezed=None, asked=None):
-    """A server that compresses whatever it is asked for."""
+    """A server that compresses every response."""
 
     async def handler(request):
         if asked is not None:

@@ -1,4 +1,4 @@
-"""Metadata alone: what is asked for, and that the client it was made from is left as it is."""
+"""Requests for metadata only; the original client is unchanged."""
 
 from tests.unit.watch.builders import Script, bookmark, page
 

@@ -1,4 +1,4 @@
-"""Bad TLS material is refused in words."""
+"""Errors about invalid TLS material."""
 
 import pytest
 import trustme

@@ -1,4 +1,4 @@
-"""The output of the demo: bars, and commands that work when they are pasted."""
+"""The output of the demo: bars, and commands that can be pasted."""
 
 import shlex
 import sys

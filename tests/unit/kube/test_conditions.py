@@ -1,4 +1,4 @@
-"""Conditions by the API conventions: when the time moves and when nothing does."""
+"""Conditions by the API conventions: changes of lastTransitionTime."""
 
 from datetime import UTC, datetime, timedelta
 

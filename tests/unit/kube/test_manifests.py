@@ -52,7 +52,7 @@ def test_endless_nesting_is_refused_and_the_process_survives(text):
     ids=["scalars", "texts", "repeated", "keys", "merged", "complex", "tagged", "broken"],
 )
 def test_a_document_reads_the_same_with_and_without_an_anchor(text):
-    """An anchor has the document composed of nodes, instead of built from the parser's events."""
+    """A document with an anchor is composed of nodes instead of built from the parser's events."""
     plain, anchored = f"x: 0\ny:\n{indented(text)}", f"x: &x 0\ny:\n{indented(text)}"
 
     assert outcome(plain) == outcome(anchored)

@@ -1,4 +1,4 @@
-"""Readers of metadata stand what is missing."""
+"""Readers of metadata accept missing fields."""
 
 from nodeyard.kube import meta
 

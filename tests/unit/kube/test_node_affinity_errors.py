@@ -1,4 +1,4 @@
-"""Node selectors that make no sense, in the API server's words."""
+"""Invalid node selectors, with the API server's messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Trimmed kinds out of the server's bytes: what is kept, and that no null gets through."""
+"""Trimmed kinds decoded from the server's bytes: kept fields, and nulls."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""JSON patch, with the ways of the API server."""
+"""JSON patch with the API server's deviations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resource requests of a pod, rule by rule, and as the scheduler's own code counted them on pods of all shapes."""
+"""Resource requests of a pod: single rules, and recorded results of the scheduler's code."""
 
 from __future__ import annotations
 
@@ -191,6 +191,6 @@ def test_statuses_that_repeat_the_spec_tell_nothing() -> None:
 
 @pytest.mark.parametrize("record", RECORDED, ids=range(len(RECORDED)))
 def test_a_pod_of_any_shape_requests_what_the_scheduler_counts(record: dict[str, Any]) -> None:
-    """Recorded with the scheduler's code of 1.36.4; how, is said in recorded/pod_requests.go."""
+    """Recorded with the scheduler's code of 1.36.4 by recorded/pod_requests.go."""
     counted = {name: amount * (MILLI if name == "cpu" else NANO) for name, amount in record["requests"].items()}
     assert of_pod(msgspec.convert(record["pod"], RequestingPod)) == counted

@@ -1,4 +1,4 @@
-"""A toleration lets a pod past a taint exactly when the scheduler would say so."""
+"""Tolerations match taints like in the scheduler."""
 
 import pytest
 

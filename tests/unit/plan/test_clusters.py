@@ -1,4 +1,4 @@
-"""Objects of further clusters in a plan: named with their cluster, and never taken for one of ours."""
+"""Objects of remote clusters in a plan: named with their cluster, and distinct from host objects."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The diff names fields as a person would, and tells every difference."""
+"""The diff: readable paths, and an entry for every difference."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`why` joins a decision with the conditions, the held plan and the operator, and never says fine beside trouble."""
+"""`why` joins a decision with conditions, held plan and operator, and calls no broken object healthy."""
 
 import msgspec
 import pytest

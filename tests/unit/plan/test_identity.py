@@ -1,4 +1,4 @@
-"""A plan's id is what it does, no more and no less."""
+"""The id of a plan is a hash of its actions."""
 
 import subprocess
 import sys

@@ -91,7 +91,7 @@ def test_a_dropped_field_below_an_atomic_one_is_removed():
     assert preview_apply(live, {"spec": {"a": {"b": 1}}}, "us")["spec"] == {"a": {"b": 1}}
 
 
-# handing over
+# transfer of ownership
 
 
 def moved(fields, *entries, **content):

@@ -1,4 +1,4 @@
-"""Texts of plans stay short, honest and harmless, however large the plans are."""
+"""Texts of plans are short, complete and escaped, however large the plans are."""
 
 import re
 
@@ -89,7 +89,7 @@ def test_the_full_text_neither_folds_nor_truncates():
     assert "spares idle: nothing to do" in text
 
 
-# silence
+# empty plans
 
 
 def test_idle_plans_are_counted_and_not_printed():

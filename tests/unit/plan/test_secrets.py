@@ -1,4 +1,4 @@
-"""Secret contents never show, and a change of them always does."""
+"""Secret contents are never shown; changes of them always are."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Waits grow, are bounded, and differ between two that fail together; each key fails and recovers for itself."""
+"""Backoff grows, is bounded and has jitter; each key has its own."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Connections of callers that nobody vouches for: how many, and for how long; also on the operator's own loop."""
+"""Limits on connections of untrusted clients: number and duration, also on the operator's event loop."""
 
 import asyncio
 import resource
@@ -23,7 +23,7 @@ LOOPS = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio"
 
 @asynccontextmanager
 async def serving(limits=None, *, context=None):
-    """Its port, and what `/slow` waits for, which tells of each request that it is asked."""
+    """Return the port, the event that `/slow` waits for, and a queue of its requests."""
     app, gate, asked = web.Application(), asyncio.Event(), asyncio.Queue()
 
     async def answer(_request):

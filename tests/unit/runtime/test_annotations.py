@@ -1,4 +1,4 @@
-"""Annotations of a root object, be it a struct or a dict."""
+"""Annotations of a root object, as a struct or a dict."""
 
 import pytest
 from tests.builders import labels

@@ -1,4 +1,4 @@
-"""Definitions: only what is missing is installed, and what is lacking is named."""
+"""CRDs: missing ones are installed, and missing fields are reported."""
 
 import asyncio
 import copy
@@ -129,7 +129,7 @@ def test_a_version_that_is_not_there_is_named_as_a_whole():
 
 
 async def test_a_server_that_fails_for_a_while_is_asked_again(client, clock):
-    """One failed GET ended the process."""
+    """Regression: one failed GET ended the process."""
     asked, send = [], client.transport.send
 
     async def failing(request):

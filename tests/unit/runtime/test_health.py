@@ -1,4 +1,4 @@
-"""Answers to a kubelet and to Prometheus."""
+"""Responses to a kubelet and to Prometheus."""
 
 import aiohttp
 import pytest

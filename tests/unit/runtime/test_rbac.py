@@ -1,4 +1,4 @@
-"""Rights, from what a capability declares."""
+"""RBAC rules generated from a capability."""
 
 from dataclasses import replace
 

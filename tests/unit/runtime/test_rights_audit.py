@@ -1,4 +1,4 @@
-"""The audit by which rights are proved to be neither too many nor too few: what it takes for use of a right."""
+"""The audit of rights: requests and the rights that they use."""
 
 from dataclasses import replace
 

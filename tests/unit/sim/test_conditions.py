@@ -6,7 +6,7 @@ from nodeyard.sim.conditions import ConditionError, compile_condition, compile_c
 
 
 class Thing:
-    """A subject made by hand."""
+    """Build a subject."""
 
     def __init__(self, obj=None, marks=(), counts=None, others=None):
         self.object = obj or {}

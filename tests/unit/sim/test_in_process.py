@@ -1,4 +1,4 @@
-"""The transport without a wire, on virtual time."""
+"""The in-process transport under virtual time."""
 
 import asyncio
 

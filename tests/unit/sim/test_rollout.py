@@ -1,4 +1,4 @@
-"""A rolling update keeps its bounds in every step, and comes to its end."""
+"""A rolling update stays within its bounds in every step, and completes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Pods go where they may and fit."""
+"""Pods are bound to nodes that match and have room."""
 
 import pytest
 

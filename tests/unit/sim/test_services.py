@@ -1,4 +1,4 @@
-"""Operators of services: what an object asks for is deployed and reported, or fails, in hours that pass at once."""
+"""Simulated service operators under virtual time: they deploy and report what an object requests, or fail."""
 
 from contextlib import asynccontextmanager
 
@@ -48,7 +48,7 @@ class Stage:
         await self.client.patch(resource, name, patch, "default")
 
     async def state(self, resource, name="a"):
-        """Status and reason of Ready, and the hash that is reported."""
+        """Return status and reason of Ready, and the reported hash."""
         status = (await self.client.get(resource, name, "default")).get("status") or {}
         (ready,) = status.get("conditions") or [{"status": "", "reason": ""}]
         return ready["status"], ready["reason"], (status.get("hash") or {}).get("profile")

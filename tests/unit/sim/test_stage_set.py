@@ -1,4 +1,4 @@
-"""Stage files are understood, or refused with the file, the stage and the reason."""
+"""Stage files are parsed, or refused with file, stage and reason."""
 
 import textwrap
 

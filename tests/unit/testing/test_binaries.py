@@ -10,7 +10,7 @@ from nodeyard.testing import binaries, clients, pypi_binaries, tools
 
 
 def program(folder: Path, name: str, says: str) -> Path:
-    """An executable that prints this, whatever it is asked."""
+    """Write an executable that always prints this text."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\necho '{says}'\n")
@@ -20,7 +20,7 @@ def program(folder: Path, name: str, says: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with nothing on it."""
+    """A PATH and cache without binaries."""
     monkeypatch.setenv("NODEYARD_ASSETS", str(tmp_path / "assets"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)

@@ -1,4 +1,4 @@
-"""`make controlplane`: what it says, what it leaves alone, and how it fails."""
+"""`make controlplane`: output, reuse and failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nodeyard.testing.tools import all_tools
 
 
 class FakeGo(Go):
-    """Builds empty binaries, all but the one it is told to stumble over."""
+    """Fake Go toolchain that builds empty binaries, and fails for a given one."""
 
     stumbles_over = ""
     built: list[str] = []

@@ -1,4 +1,4 @@
-"""A part of a control plane: ports, readiness, and what is said when it fails."""
+"""A component of a control plane: ports, readiness and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy passes everything on until it is cut."""
+"""A proxy forwards connections until it is cut."""
 
 import socket
 import threading
@@ -11,7 +11,7 @@ from nodeyard.testing.ports import LOOPBACK
 
 @pytest.fixture
 def echo():
-    """The address of a server that says everything back."""
+    """The address of an echo server."""
     listener = socket.create_server((LOOPBACK, 0))
 
     def answer(connection):

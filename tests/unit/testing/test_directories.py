@@ -1,4 +1,4 @@
-"""Directories of control planes, and those left by the dead."""
+"""Directories of control planes, and those of killed processes."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ CORE = "io.k8s.api.core.v1."
 
 
 def derived(properties: dict[str, list[str]], **messages: str) -> dict[str, list[Field]]:
-    """By short names: definitions with these properties, beside these messages."""
+    """Derive the table from definitions with these properties and from these messages, by short names."""
     definitions: dict[str, Any] = {
         CORE + name: {"properties": {field: {} for field in fields}} if fields else {}
         for name, fields in properties.items()

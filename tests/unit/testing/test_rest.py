@@ -1,4 +1,4 @@
-"""The small blocking client, against a server that answers what it is told to."""
+"""The blocking client, against a server with given responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
 
 
 class Script:
-    """A server that gives these answers in order, the last one for ever, and records the requests."""
+    """A server that returns these responses in order, the last one repeatedly, and records requests."""
 
     def __init__(self, folder: Path) -> None:
         self.answers: dict[str, list[tuple[int, Any]]] = {"GET /api/v1": [(200, RESOURCES)]}
@@ -48,7 +48,7 @@ class Script:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers from the script of its server, one request after the other as long as the client stays."""
+    """Handler that returns the server's next response for each request of a connection."""
 
     protocol_version = "HTTP/1.1"
 
@@ -72,7 +72,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = answer  # noqa: N815 - the names are http.server's
 
     def log_message(self, *_: Any) -> None:
-        """A test is no place for an access log."""
+        """Log nothing."""
 
 
 @pytest.fixture

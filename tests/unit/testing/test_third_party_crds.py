@@ -1,4 +1,4 @@
-"""Definitions out of other projects' modules."""
+"""CRDs from modules of other projects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmeta
 
 
 class FakeGo(Go):
-    """Has downloaded one module."""
+    """Fake Go toolchain with one downloaded module."""
 
     folder: Path
 
@@ -29,7 +29,7 @@ GO = FakeGo(Path("/go"), "v1.26.8", "PATH")
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
-    """A source with one definition and a webhook configuration; loading knows it by the name `things`."""
+    """A source named `things` with one CRD and a webhook configuration."""
     FakeGo.folder = tmp_path / "module"
     bases = FakeGo.folder / "config" / "crd" / "bases"
     bases.mkdir(parents=True)

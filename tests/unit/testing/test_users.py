@@ -50,7 +50,7 @@ def test_users_that_would_share_a_file_do_not() -> None:
 
 
 class Recorder:
-    """Takes objects as an API server would, which learns a moment later what they allow."""
+    """Fake API server that sees created roles a moment later."""
 
     def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []

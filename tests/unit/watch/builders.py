@@ -1,4 +1,4 @@
-"""Objects, and a server that says what a test wrote down for it."""
+"""Builders of objects and events, and a transport with scripted responses."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ NODE_VIEW = NODES.decoded_as(Node)
 
 
 def node(name, version, uid="", **labels):
-    """A node as a cache keeps it; its uid is its name unless it is said."""
+    """Build a node as in a cache; its uid defaults to its name."""
     return Node(metadata=ObjectMeta(name=name, uid=uid or name, resource_version=str(version), labels=labels))
 
 
@@ -60,22 +60,22 @@ def page(version, *objects):
 
 
 SILENCE = object()
-"""The stream stays open and says nothing, until the idle time is over."""
+"""A stream that stays open without data until the idle timeout."""
 
 
 class Hold:
-    """The stream stays open until it is ended; more can be said on it."""
+    """A stream that stays open until the test ends it, and can send more events."""
 
     def __init__(self):
-        self.said = asyncio.Queue()
+        self.events = asyncio.Queue()
 
     def say(self, *events):
         for event in events:
-            self.said.put_nowait(event)
+            self.events.put_nowait(event)
 
     def end(self):
-        """The server ends the stream."""
-        self.said.put_nowait(None)
+        """End the stream like the server."""
+        self.events.put_nowait(None)
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Asked:
 
 
 class Script:
-    """A transport: each list and each watch is answered with the next thing written down; then watches hold."""
+    """Transport that answers each list and watch with the next response of the script; then watches stay open."""
 
     def __init__(self, clock, *answers):
         self.clock = clock
@@ -121,7 +121,7 @@ class Script:
                 await self.clock.sleep(idle_timeout)
                 raise TransportTimeout("silent", may_have_run=True)
             if isinstance(step, Hold):
-                while (event := await step.said.get()) is not None:
+                while (event := await step.events.get()) is not None:
                     yield line(event)
                 continue
             yield line(step)
@@ -135,4 +135,4 @@ def line(event):
 
 
 NO_KINDS = {"kind": "APIGroupDiscoveryList", "items": []}
-"""One of the two answers of discovery, of a server that serves nothing."""
+"""Response to one of the two discovery requests, of a server without kinds."""

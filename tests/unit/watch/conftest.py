@@ -6,15 +6,15 @@ import pytest
 
 from nodeyard.apiserver.server import Server
 
-from .stages import Stage
+from .harness import Harness
 
 
 @pytest.fixture
-async def stage(clock):
+async def harness(clock):
     server = Server(clock, seed=1)
     await server.start(())
-    stage = Stage(clock, server)
-    yield stage
-    await stage.stop()
+    harness = Harness(clock, server)
+    yield harness
+    await harness.stop()
     await server.stop()
     assert [task for task in asyncio.all_tasks() if "informer" in task.get_name()] == []

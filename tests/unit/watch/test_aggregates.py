@@ -1,4 +1,4 @@
-"""Folds that are exact after any number of changes."""
+"""Aggregates are exact after any number of changes."""
 
 import pytest
 

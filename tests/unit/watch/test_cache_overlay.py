@@ -1,4 +1,4 @@
-"""Our own writes are seen at once, and given up for what the watch tells at the right moment and not before."""
+"""The overlay shows our own writes at once, until the watch confirms them."""
 
 import pytest
 

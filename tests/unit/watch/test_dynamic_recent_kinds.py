@@ -1,4 +1,4 @@
-"""Kinds that were met: bounded, and who is asked for stays."""
+"""Recent kinds of lookups: bounded, the least recently used is dropped."""
 
 import pytest
 

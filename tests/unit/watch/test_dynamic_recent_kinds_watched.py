@@ -1,4 +1,4 @@
-"""Kinds that were met and are watched from then on, as long as they are among those that are kept."""
+"""Recent kinds of lookups are watched as long as they are kept."""
 
 import pytest
 
@@ -7,9 +7,9 @@ from nodeyard.kube.objects import PartialObject
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch.dynamic import MOST
 
-from .stages import WIDGETS
+from .harness import WIDGETS
 from .test_dynamic import NODE_WATCH, Tap, make, refresh, register
-from .test_dynamic import stage as stage  # a fixture
+from .test_dynamic import harness as harness  # a fixture
 
 PATH = "/apis/example.dev/v1/widgets"
 
@@ -19,11 +19,11 @@ def sighted(view):
 
 
 @pytest.fixture
-async def view(stage):
-    await stage.define_widgets()
-    await make(stage, "a")
-    view = register(stage, named=sighted)
-    await stage.start()
+async def view(harness):
+    await harness.define_widgets()
+    await make(harness, "a")
+    view = register(harness, named=sighted)
+    await harness.start()
     return view
 
 
@@ -42,33 +42,33 @@ async def test_a_looked_up_kind_is_watched_as_metadata_without_a_declared_plural
     assert found.metadata.name == "a"
 
 
-async def test_an_evicted_kind_is_unwatched(view, stage, clock):
+async def test_an_evicted_kind_is_unwatched(view, harness, clock):
     view.record_lookup(WIDGETS)
     await clock.advance(1)
-    assert str(WIDGETS) in stage.running
+    assert str(WIDGETS) in harness.running
 
     for number in range(MOST):
         view.record_lookup(unheard_of(number))
     await clock.advance(1)
 
-    assert str(WIDGETS) not in stage.running
+    assert str(WIDGETS) not in harness.running
     with pytest.raises(KeyError, match="not watched"):
         view.get("Widget.example.dev", "a")
 
 
-async def test_a_kind_that_the_view_is_asked_for_is_not_evicted(view, stage, clock):
+async def test_a_kind_that_the_view_is_asked_for_is_not_evicted(view, harness, clock):
     view.record_lookup(WIDGETS)
     for number in range(MOST):
         view.get("Widget.example.dev", "a")
         view.record_lookup(unheard_of(number))
     await clock.advance(1)
 
-    assert str(WIDGETS) in stage.running
+    assert str(WIDGETS) in harness.running
 
 
-async def test_a_kind_that_is_watched_anyway_is_not_kept_as_one_that_was_met(stage, clock):
-    view = register(stage, NODE_WATCH, named=sighted)
-    await stage.start()
+async def test_a_kind_that_is_watched_anyway_is_not_kept_as_one_that_was_met(harness, clock):
+    view = register(harness, NODE_WATCH, named=sighted)
+    await harness.start()
 
     view.record_lookup(NODE_WATCH.resource)
 
@@ -87,17 +87,17 @@ async def test_an_unserved_version_is_replaced_by_the_looked_up_one(view, clock)
     assert view.get("Widget.example.dev", "a") is not None
 
 
-async def test_a_forbidden_kind_is_reported_and_not_retried_hot(view, stage, clock):
-    stage.tap.refused.add(PATH)
+async def test_a_forbidden_kind_is_reported_and_not_retried_hot(view, harness, clock):
+    harness.tap.refused.add(PATH)
     attempts = []
-    stage.tap.stream = counting(stage.tap, attempts)
+    harness.tap.stream = counting(harness.tap, attempts)
     view.record_lookup(WIDGETS)
     await clock.advance(1)
     assert view.watch_error("Widget.example.dev").startswith("cannot watch widgets.example.dev: forbidden")
 
     await clock.advance(600)
     assert len(attempts) < 40
-    stage.tap.refused.clear()
+    harness.tap.refused.clear()
     await clock.advance(60)
 
     assert view.watch_error("Widget.example.dev") == ""
@@ -115,12 +115,12 @@ def counting(tap, attempts):
     return stream
 
 
-async def test_a_kind_that_is_met_later_does_not_make_the_process_unready(view, stage, clock):
-    assert stage.informers.is_ready
+async def test_a_kind_that_is_met_later_does_not_make_the_process_unready(view, harness, clock):
+    assert harness.informers.is_ready
 
     view.record_lookup(WIDGETS)
 
-    assert not stage.informers.is_synced
-    assert stage.informers.is_ready
-    await refresh(stage, clock)
-    assert stage.informers.is_synced
+    assert not harness.informers.is_synced
+    assert harness.informers.is_ready
+    await refresh(harness, clock)
+    assert harness.informers.is_synced

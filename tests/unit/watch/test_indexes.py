@@ -1,4 +1,4 @@
-"""Objects by value, following every change."""
+"""Indexes after every change."""
 
 from nodeyard.watch.indexes import Index
 

@@ -1,4 +1,4 @@
-"""A value that many keys ask for is computed once per state, and not kept for long."""
+"""A memo is computed once per state, and kept for a short time."""
 
 from datetime import UTC, datetime, timedelta
 

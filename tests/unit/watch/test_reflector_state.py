@@ -1,4 +1,4 @@
-"""The table of an informer's life, row by row."""
+"""Transitions of the reflector's state machine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The HelmRelease of an application: what it says, when it is written, and whose it may not be."""
+"""The HelmRelease of an application: contents, writes, and conflicts of ownership."""
 
 import pytest
 
@@ -37,12 +37,12 @@ def body_of(given):
 
 
 def written(made):
-    """Return the actions but for the record of the class, which comes first."""
+    """Return the actions except the first one, which records the class."""
     return [each for each in made.actions if each.reason != Reason.CLASS_RECORDED]
 
 
 def released(spec=None, **given):
-    """The release that the application has after one pass, ready."""
+    """Return the ready release of the application after one pass."""
     return with_ready(as_applied(body_of(snapshot(spec, **given))))
 
 
@@ -50,7 +50,7 @@ def refusals(made):
     return [each.reason for each in made.blocked]
 
 
-# what it says
+# contents
 
 
 def test_the_example_of_the_design_is_released_as_it_says():
@@ -124,7 +124,7 @@ def test_a_definition_cannot_give_a_class_by_its_labels():
     assert names.PREVIOUS_CLASS not in labels
 
 
-# when it is written
+# writes
 
 
 def test_a_release_that_is_as_it_should_be_is_not_written():
@@ -226,7 +226,7 @@ def test_values_from_elsewhere_are_exactly_those_of_the_platform():
     assert [each.path for each in action.diff] == ["spec.valuesFrom[mine]"]
 
 
-# whose it is
+# ownership
 
 
 def test_a_release_with_the_three_labels_is_adopted():
@@ -306,7 +306,7 @@ def test_a_release_that_is_going_is_waited_for(change):
     assert (made.actions, refusals(made)) == ([], [Reason.RELEASE_PENDING])
 
 
-# nothing is released
+# refusals
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from ....builders.applications import (
 
 
 def passed(given, result=Result.DONE, message=""):
-    """A pass over an application: its plan, and what became of it."""
+    """A pass over an application: its plan and results."""
     made = builder()
     plan_application(made, given)
     planned = made.planned("affinity", "key")

@@ -1,4 +1,4 @@
-"""The class of an application: every way to choose one, and every way it is refused."""
+"""The class of an application: choices and refusals."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from ....builders.applications import (
 
 
 def released(name="", source=names.DEFAULT, previous=None, **given):
-    """A release that has a class from some source."""
+    """Build a release with a class and its source."""
     base = snapshot({})
     body = release_object(base, choose(base))
     labels = dict(body["metadata"]["labels"].items())
@@ -49,7 +49,7 @@ BROKEN = policy("dc3", ("dc1",), fault="dc3 is not allowed")
 BELOW = replace(policy("", ("dc1",)), needs_class_above=True)
 
 FREE = [
-    # what it says, its tenant, its release -> name, source, reason
+    # spec, tenant, release -> name, source, reason
     ("explicit", "dc2", SOME, None, "dc2", names.EXPLICIT, Reason.CHOSEN_BY_APPLICATION),
     ("explicit outside tenants", "dc3", ANY, None, "dc3", names.EXPLICIT, Reason.CHOSEN_BY_APPLICATION),
     ("explicit over a sticky default", "dc2", SOME, released("dc1"), "dc2", names.EXPLICIT,
@@ -155,13 +155,13 @@ def test_a_release_that_is_adopted_counts_as_far_as_the_application_could_choose
     assert (adopted.name, adopted.previous) == ("dc2", ())
     assert choose(unrecorded({}, policy=SOME, release=released("dc3", names.DEFAULT))).name == "dc1"
     assert choose(unrecorded(spec("dc3"), policy=SOME, release=released("dc3"))).is_blocking
-    # No class, where the tenant requires one: neither kept, nor a reason to admit pods anywhere until it is ready.
+    # No class where the tenant requires one: it is not kept, and does not admit pods anywhere until it is ready.
     bare = choose(unrecorded({}, policy=SOME, release=released("", names.NONE)))
     assert (bare.name, bare.previous) == ("dc1", ())
 
 
 def test_a_release_that_is_adopted_admits_no_pods_of_another_class():
-    """Its labels are a claim: who may write HelmReleases could have made it before the application."""
+    """Labels of a release are a claim: it could have been created before the application by anyone with the right."""
     for shown in ("", "dc1"):
         chosen = choose(unrecorded(spec("dc2"), policy=DEFAULT, release=released(shown, names.NONE)))
         assert (chosen.name, chosen.previous) == ("dc2", ())
@@ -182,7 +182,7 @@ def test_the_record_wins_over_the_labels_of_the_release(previous):
 
 
 def test_a_change_that_is_recorded_and_not_released_yet_keeps_the_class_before():
-    """The pass was interrupted between the two: the release is ready, and still that of the class before."""
+    """The pass was interrupted in between: the release is ready with the previous class."""
     before = with_ready(released("dc1", names.EXPLICIT))
     app = with_record(application(spec("dc2")), released("dc2", names.EXPLICIT, previous="dc1"))
 
@@ -209,7 +209,7 @@ def test_a_class_that_is_no_text_is_one_that_does_not_exist():
     assert choose(snapshot(app=application({"affinityClass": 7}))).message.reason is Reason.AFFINITY_CLASS_NOT_FOUND
 
 
-# the class before
+# previous classes
 
 
 def previous(wanted, release):

@@ -1,4 +1,4 @@
-"""AffinityClasses: kept while somebody uses them, checked before they are made, and what they say of themselves."""
+"""AffinityClasses: finalizer, users, checks and status."""
 
 import msgspec
 import pytest
@@ -46,7 +46,7 @@ def planned(**given):
     return plan
 
 
-# kept
+# finalizer
 
 
 def test_a_used_class_gets_a_finalizer():
@@ -82,7 +82,7 @@ def test_an_unchanged_class_needs_no_actions(given):
     assert (plan.actions, plan.blocked) == ([], [])
 
 
-# used
+# users
 
 
 def test_tenants_applications_and_releases_use_a_class():
@@ -118,7 +118,7 @@ def test_an_application_and_its_release_are_one_user():
     assert len(users(PlacementView(app, release(), definition_body("Postgres")), "dc1")) == 1
 
 
-# checked
+# checks
 
 
 def test_the_deletion_of_a_class_in_use_is_refused_with_the_list():
@@ -245,7 +245,7 @@ def test_keys_of_terms_count_too():
     assert selector_errors(spec.spec) == []
 
 
-# what it says of itself
+# status
 
 
 def status(before=None, **given):

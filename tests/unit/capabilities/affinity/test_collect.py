@@ -135,7 +135,7 @@ def test_a_class_comes_with_its_nodes_users_and_violators():
 
 @pytest.fixture
 def checks(monkeypatch):
-    """Every time that a pod is held against a class. Classes are compiled anew: they remember what they checked."""
+    """Count containment checks. Classes are compiled anew, because they cache results."""
     made = []
     monkeypatch.setattr(containment, "_cache", {})
     monkeypatch.setattr(classes, "contains_pod", lambda *given: made.append(given) or contains_pod(*given))
@@ -165,7 +165,7 @@ def test_a_class_checks_one_pod_per_shape(checks, pods):
 
 
 def test_pods_that_are_all_different_are_checked_once_and_not_with_every_event(checks):
-    """As pods of a StatefulSet that is spread by the names of nodes."""
+    """Build pods of a StatefulSet that is spread by node names."""
     view = AffinityView(*CLASSES, *(placed(number, "dc2", host=f"n{number}") for number in range(300)))
     pods = view.kept("Pod")
 

@@ -1,4 +1,4 @@
-"""Containment of a pod in a class, in cases that a person can follow."""
+"""Containment of a pod in a class, in simple cases."""
 
 import pytest
 

@@ -13,9 +13,10 @@ from ....builders.node_terms import expression, selector
 
 
 def pairs(number):
-    """A class whose terms contain `either(number)` only together: four for every pair of a left and a right key.
+    """Build a class whose terms contain `either(number)` only in combination: four for every pair of a left and a right
+    key.
 
-    The first term has all left keys, so that they come first and the right ones, which decide, last.
+    The first term has all left keys, so that they are combined first and the right ones, which decide, last.
     """
     left = [f"left{place}" for place in range(number)]
     terms = [[expression(key, "In", "c") for key in left]]

@@ -1,4 +1,4 @@
-"""The keys that an event maps to: those that it can change, and no others."""
+"""Keys of an event: exactly those whose plan it can change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ IN_ACME = {"application/Postgres/tenant-acme/db", "application/Postgres/tenant-a
 
 
 def changed(body, **metadata):
-    """The same, with other metadata."""
+    """Return the object with other metadata."""
     other = copy.deepcopy(body)
     other["metadata"].update(metadata)
     return other
@@ -143,7 +143,7 @@ def test_controlled_and_finished_pods_do_not_block_a_tenant():
 
 
 def test_an_object_of_an_uncounted_controller_enqueues_the_waiting_tenant():
-    """The volumes and pods of a database that an operator runs: nothing else tells that they would be lost."""
+    """Volumes and pods of a database operator, whose own kind is not counted."""
     leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
 
     for api_version, kind in (("postgresql.cnpg.io/v1", "Cluster"), ("example.dev/v1", "Deployment")):
@@ -255,7 +255,7 @@ def test_a_change_of_the_serving_apiservice_enqueues_every_key():
 
 
 def test_every_watched_kind_enqueues_keys():
-    """A plan that has looked at an object has to be made again when that changes."""
+    """A change of an object that a plan has read causes a new plan."""
     default = Watch.__dataclass_fields__["keys"].default
 
     silent = [str(each.resource) for each in AFFINITY.watches if each.map_with_view is None and each.keys is default]

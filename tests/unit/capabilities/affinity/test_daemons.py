@@ -1,4 +1,4 @@
-"""Pods of DaemonSets, which name their node where the template's terms were."""
+"""Pods of DaemonSets, whose terms name their node instead of those of the template."""
 
 import msgspec
 import pytest
@@ -37,7 +37,7 @@ VIEW = PlacementView(
 
 
 def named(*nodes, operator="In"):
-    """Required terms as the controller of DaemonSets writes them."""
+    """Build required terms like the DaemonSet controller."""
     found = [{"matchFields": [{"key": "metadata.name", "operator": operator, "values": [each]}]} for each in nodes]
     return {"nodeSelectorTerms": found}
 

@@ -1,4 +1,4 @@
-"""Decisions for `nodeyard why`: the whole chain of owners, and every owner that led nowhere."""
+"""Decisions for `nodeyard why`: the chain of owners, and dead ends."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_an_application_is_explained_with_its_tenant_class_and_release():
 
 
 def test_a_class_that_the_tenant_only_inherits_is_allowed_where_the_list_is():
-    """The list of the inner tenant cannot have what that of the outer one lacks."""
+    """The list of the inner tenant cannot exceed that of the outer one."""
     place, far = "tenant-acme-web", class_body("far")
     inner, app = tenant_body("web", HOME), application_body("Postgres", place, "cache", affinityClass="far")
     narrowed = tenant_body("web", HOME, allowedAffinityClasses=["dc1"])

@@ -1,4 +1,4 @@
-"""The CRD of an ApplicationDefinition: served, left alone, kept while it is used, and withdrawn."""
+"""The CRD of an ApplicationDefinition: created, left unchanged, kept in use, and deleted."""
 
 from datetime import timedelta
 
@@ -27,7 +27,7 @@ def planned(**given):
 
 
 def crd(of=None, **metadata):
-    """The CRD of a definition, as the server has it."""
+    """Build the CRD of a definition as stored."""
     of = of or definition()
     body = crd_of(of, structural(of.spec.application.open_api_schema)[0])
     return as_applied(body, **metadata)
@@ -104,7 +104,7 @@ def test_parts_left_out_of_the_schema_are_reported_and_the_kind_is_served():
     assert made.blocked[0].facts.left_out == ("patternProperties of spec",)
 
 
-# left alone
+# unchanged
 
 
 def test_a_foreign_crd_is_used_unchanged():
@@ -166,7 +166,7 @@ def test_a_definition_that_could_not_be_served_is_refused_by_its_field(given, fi
     assert made.blocked[0].facts.errors[0].startswith(f"{field}")
 
 
-# withdrawn
+# deletion
 
 
 def test_a_definition_in_use_is_kept():
@@ -182,7 +182,7 @@ def test_a_definition_whose_applications_cannot_be_counted_is_kept():
 
 
 def closed(seconds):
-    """The CRD as it is so long after it was closed."""
+    """Build the CRD this long after it was closed."""
     open_ = crd()
     return merge_patch(open_, closing_patch(open_, NOW - timedelta(seconds=seconds)))
 

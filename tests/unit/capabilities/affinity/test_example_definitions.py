@@ -1,4 +1,4 @@
-"""The definitions of the example offer exactly what its charts take."""
+"""The schemas of the example's definitions equal the values of its charts."""
 
 import json
 from pathlib import Path

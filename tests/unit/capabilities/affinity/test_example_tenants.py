@@ -1,4 +1,4 @@
-"""The example's classes, tenants and applications are those of the design, and tenants that need nothing mended."""
+"""The example's classes, tenants and applications equal those of the design, without faults."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""From a pod to the release of its application, and every way not to get there."""
+"""The path from a pod to the release of its application, and dead ends."""
 
 import json
 
@@ -40,9 +40,9 @@ def ref(obj):
 
 
 def found(start, *objects, records=(), uncached=(), **unreadable):
-    """The walk where these objects are there, and nothing else; some, by name, cannot be read.
+    """Walk over these objects only; `unreadable` names cannot be read.
 
-    `records` are cached Applications, `uncached` Applications that the release may belong to.
+    `records` are cached Applications, `uncached` are Applications that the release may belong to.
     """
     known = {(each["kind"], each["metadata"]["name"]): each for each in objects}
 
@@ -238,7 +238,7 @@ def test_two_releases_of_one_application_are_two_claims():
 
 
 def an_application(record="dc2", **changes):
-    """An Application with a record of its class."""
+    """Build an Application with a record of its class."""
     found = body(names.APPS_API_VERSION, "Postgres", "main-db")
     given = {"uid": found["metadata"]["uid"], "release": "postgres-main-db", "class": record, "source": "explicit"}
     found["metadata"]["annotations"] = {names.CLASS_RECORD: json.dumps({**given, **changes})}

@@ -1,4 +1,4 @@
-"""Cache of the chain from an owner to its application, and when it is read again."""
+"""Cache of the path from an owner to its application, and its invalidation."""
 
 import json
 
@@ -26,7 +26,7 @@ def _forgotten(monkeypatch):
 
 
 class Counting(PlacementView):
-    """Counts how often each kind of object is taken for its metadata."""
+    """View that counts reads by kind."""
 
     gets = 0
 
@@ -45,7 +45,7 @@ def test_the_path_is_walked_once_and_then_only_compared():
     view.gets = 0
 
     assert cached_lineage(owner(), NAMESPACE, view) is first
-    # The three on the way, and twice who serves Applications: none has recorded the release.
+    # Three objects on the path, and two reads of the APIService: no Application has recorded the release.
     assert view.gets == 5
     assert first.application.name == "main-db"
 
@@ -118,7 +118,7 @@ def test_added_changed_and_deleted_records_are_seen():
 
 
 def test_a_record_of_a_release_that_the_path_went_through_is_seen():
-    """With neither labels nor record it was taken for one that another release had installed."""
+    """Without labels and record it counted as installed by another release."""
     through = release(of=None, labels={names.FLUX_NAME: "redis-cache"})
     redis = release("redis-cache", of=("Redis", "cache"))
     view = AffinityView(definition_body("Postgres"), REPLICA_SET, DEPLOYMENT, through, redis)

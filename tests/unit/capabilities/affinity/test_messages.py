@@ -26,7 +26,7 @@ ALL = _all()
 
 
 def values_for(field):
-    """Two values of a field, neither its default."""
+    """Return two values of a field, other than its default."""
     given = msgspec.inspect.type_info(field.type)
     match given:
         case msgspec.inspect.UnionType():

@@ -79,7 +79,7 @@ def unknown():
     return found
 
 
-# of an application
+# pods of an application
 
 
 def test_a_pod_that_asks_for_the_nodes_of_its_class_is_allowed():
@@ -168,7 +168,7 @@ def test_a_pod_that_cannot_be_scheduled_is_admitted_with_a_warning():
     assert len(placement.warnings) == 1
 
 
-# how hard it is meant
+# enforcement
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_namespace_may_only_weaken_and_only_where_it_is_permitted(own, permits
     assert place(subject(), owned(), Around(meant, labels={names.ENFORCEMENT: label})).decision is decision
 
 
-# while the class changes
+# change of class
 
 
 def test_pods_of_the_class_before_are_admitted_until_the_release_is_ready():
@@ -239,7 +239,7 @@ def test_a_deleted_previous_class_admits_no_pod():
     ).is_allowed
 
 
-# of nobody
+# pods of no application
 
 
 def test_pods_without_application_may_run_anywhere_unless_their_tenant_restricts_them():
@@ -291,7 +291,7 @@ def test_the_refusal_names_the_classes():
     )
 
 
-# of whom is not known
+# pods of an unknown application
 
 
 def test_a_pod_that_might_be_of_a_class_it_is_outside_of_is_refused_and_the_missing_right_named():
@@ -339,7 +339,7 @@ def test_a_pod_that_may_be_without_application_is_held_to_the_rule_for_those():
     assert place(subject(DC2), unknown(), around).decision is Decision.DENIED
 
 
-# of several
+# pods of several applications
 
 
 REDIS = {"name": "redis-cache", "of": ("Redis", "cache")}
@@ -377,7 +377,7 @@ def test_an_owner_that_cannot_be_read_is_unknown_beside_one_that_was_found():
     assert "it would be allowed whichever it is" in harmless.warnings[0]
 
 
-# of a release that no Application backs
+# releases that no Application backs
 
 
 def test_a_class_that_only_the_release_names_has_to_be_allowed():
@@ -397,7 +397,7 @@ def test_a_release_without_a_class_follows_the_tenants_rule():
     assert place(subject(), loose, Around()).is_allowed
     assert place(subject(), loose, needs).reason is Reason.APPLICATION_WITHOUT_CLASS_REFUSED
     assert place(subject(DC1), loose, needs).is_inside
-    # Recorded: the application had none before the tenant required one.
+    # Recorded: the application had no class before the tenant required one.
     assert place(subject(), owned(affinity_class=None), needs).reason is Reason.APPLICATION_WITHOUT_CLASS
     strictly = Around(affinity_class("dc1"), policy=strict(("dc1",)))
     for each in (loose, owned(affinity_class=None), owned(previous=[""])):
@@ -410,7 +410,7 @@ def test_a_previous_class_that_a_release_shows_does_not_count():
     assert not place(subject(), owned(is_recorded=False, labels=shown), Around(affinity_class("dc1"))).is_allowed
 
 
-# bound by name
+# spec.nodeName
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""An application before it is stored: what it may be called, may say, and which class it may ask for."""
+"""Reviews of applications: name, spec and class."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_a_creation_that_takes_over_the_class_of_a_release_warns():
     assert review(question(application({"affinityClass": "dc1"})), view(other)).warnings == ()
 
 
-# an update is judged by what it changes
+# updates
 
 
 def test_an_unrelated_update_of_a_withdrawn_class_is_admitted_with_a_warning():
@@ -130,7 +130,7 @@ def test_an_application_being_deleted_is_not_reviewed():
     assert review(question(going, application({"affinityClass": "dc1"})), view()).is_allowed
 
 
-# what can never be released
+# permanent faults
 
 
 @pytest.mark.parametrize("name", ["9lives", "a.b", "a-", "n" * 64])

@@ -1,4 +1,4 @@
-"""An ApplicationDefinition before it is stored, and before it goes."""
+"""Reviews of ApplicationDefinitions: validation and deletion."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pods at admission: labelled with whose they are, and held to the class of their application."""
+"""Reviews of pods: labels of their application, and placement in its class."""
 
 import msgspec
 import pytest
@@ -59,7 +59,7 @@ def labels(response):
     return response.object["metadata"]["labels"]
 
 
-# whose it is
+# labels
 
 
 def test_a_pod_of_an_application_gets_its_labels_and_its_class_label():
@@ -184,7 +184,7 @@ def test_with_cozystack_only_the_class_label_is_ours():
     assert labels(review_lineage(changed, view)) == forged
 
 
-# where it may go
+# placement
 
 
 def test_a_pod_that_keeps_to_its_class_is_admitted_and_counted():

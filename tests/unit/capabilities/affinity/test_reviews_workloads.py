@@ -1,4 +1,4 @@
-"""Workloads at admission: what their pods would hear is said before there are any."""
+"""Reviews of workloads: early warnings about their pods."""
 
 import pytest
 from tests.builders.applications import ZONE, api_service
@@ -97,7 +97,7 @@ def test_pods_without_application_that_would_be_denied_are_warned_about():
 
 
 def test_a_selector_by_a_label_that_its_pods_will_not_have_is_refused():
-    """Its controller would make pods for ever."""
+    """Its controller would create pods endlessly."""
     response = review_workload(review(workload(zone="dc1", selector={names.APPLICATION_NAME: "mine"})), VIEW)
 
     assert (response.is_allowed, response.code) == (False, 422)

@@ -1,4 +1,4 @@
-"""JSON schema made structural: what is said otherwise, what is left out and named, and what is never lost."""
+"""Conversion of JSON schema: rewritten keywords, omitted and reported ones, and preserved fields."""
 
 import json
 
@@ -14,7 +14,7 @@ OPEN = {"type": "object", PRESERVE: True}
 
 
 def of(**properties):
-    """The properties of a spec as they come out, and what was left out."""
+    """Convert the properties of a spec; return them with the omitted keywords."""
     schema, left_out = structural(json.dumps({"type": "object", "properties": properties}))
     return {name: schema["properties"][name] for name in properties}, list(left_out)
 
@@ -174,7 +174,7 @@ def test_a_schema_of_a_non_object_is_refused(text, said):
         structural(text)
 
 
-# defaults, as far as they are judged
+# defaults
 
 
 ENDLESS = "^([a-z0-9]+-?)+$"

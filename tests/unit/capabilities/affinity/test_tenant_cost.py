@@ -1,4 +1,4 @@
-"""The cost of a pass over the tenants grows linearly, counted in steps and not in seconds."""
+"""Linear cost of a pass over tenants, in interpreter steps."""
 
 import pytest
 from tests.builders.interpreter_steps import steps
@@ -17,7 +17,7 @@ def wide(number):
 
 
 def deep(number):
-    """Branches of five, one beside the other."""
+    """Build parallel branches of five tenants each."""
     return [
         tenant("/".join([f"t{branch}", "a", "b", "c", "d"][: depth + 1]), *SEED)
         for branch in range(number // 5)

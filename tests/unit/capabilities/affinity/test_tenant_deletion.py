@@ -1,4 +1,4 @@
-"""Deletion of a tenant: not while it is in use, and its Namespace first."""
+"""Deletion of a tenant: blocked while it is in use, and its Namespace first."""
 
 from dataclasses import replace
 

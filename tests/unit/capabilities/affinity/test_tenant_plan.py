@@ -135,7 +135,7 @@ def test_the_plan_contains_nothing_of_the_values():
             assert known["data"]["values.yaml"] not in told
 
 
-# again
+# repeated plans
 
 
 def test_an_unchanged_tenant_is_not_written():
@@ -188,7 +188,7 @@ def test_a_namespace_that_was_deleted_under_a_tenant_is_made_again():
     assert done(found) == [NAMESPACE_ACT, VALUES_ACT]
 
 
-# the top
+# the root
 
 
 def test_the_top_is_adopted_and_belongs_to_nobody():
@@ -206,11 +206,11 @@ def test_without_a_tenant_the_top_is_left_as_it_is():
     assert not any(each.object.name == "tenant-root" for each in found.plan.actions)
 
 
-# what is refused
+# refusals
 
 
 def refused(found, reason, name="acme"):
-    """Nothing is done, and this is why."""
+    """Assert that the plan has no actions and this refusal."""
     assert done(found) == []
     assert reasons(found) == [reason]
     return blocked(found)[name].facts

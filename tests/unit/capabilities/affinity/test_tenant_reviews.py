@@ -1,4 +1,4 @@
-"""Answers to whoever creates, changes or deletes a tenant."""
+"""Reviews of creation, update and deletion of a tenant."""
 
 import msgspec
 import pytest
@@ -39,7 +39,7 @@ def only(*allowed, **more):
     return {"allowedAffinityClasses": list(allowed), **more}
 
 
-# making one
+# creation
 
 
 def test_the_tenant_of_the_design_is_admitted_without_a_warning():
@@ -156,7 +156,7 @@ def test_no_tenant_is_created_below_a_terminating_one():
     assert asked(web(), among=(going,)).message == "Tenant tenant-root/acme is being deleted"
 
 
-# changing one
+# updates
 
 
 def test_a_change_of_something_else_is_admitted_with_a_warning():
@@ -256,7 +256,7 @@ def test_an_undecodable_tenant_is_left_to_the_plan():
     assert asked({**ACME, "spec": {"etcd": "what"}}).is_allowed
 
 
-# deleting one
+# deletion
 
 
 KEPT = tenant_body("acme", SEED, finalizers=[names.TENANT_FINALIZER])

@@ -1,4 +1,4 @@
-"""The values of a tenant's namespace: the cluster's as they are, the tenant's made anew."""
+"""The values of a tenant's namespace: `_cluster` is copied, `_namespace` is rendered."""
 
 import pytest
 from tests.builders.tenants import secret, tenant
@@ -48,7 +48,7 @@ _namespace:
     - dc1
     - dc2
 """
-"""Values as the design shows them, in the namespace tenant-acme."""
+"""Return the values of the design in the namespace tenant-acme."""
 NOTHING = EffectivePolicy()
 ACME = EffectivePolicy(default="dc1", allowed=("dc1", "dc2"))
 

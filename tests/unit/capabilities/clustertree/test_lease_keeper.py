@@ -56,7 +56,7 @@ class RootWire:
 
 
 class Env:
-    """A root, leaves, and the loop between them."""
+    """A root, leaves, and the lease loop."""
 
     def __init__(self, clock, root, remotes):
         self.clock = clock
@@ -254,7 +254,7 @@ async def test_a_queued_write_checks_the_fence_before_it_is_sent(env):
     async with env.keeping() as loop_harness:
         await env.rounds(2)
         before = await renew_time(env.root, "n1")
-        # As where the pool of connections is exhausted: the lease is lost while the write waits.
+        # An exhausted connection pool: the lease is lost while the write waits.
         env.wire.queued = loop_harness.gate
         await env.rounds(2)
         assert await renew_time(env.root, "n1") == before
@@ -332,7 +332,7 @@ async def test_a_node_that_the_leaf_has_lost_is_not_renewed_and_the_others_are(e
 async def test_a_new_node_gets_its_lease_before_the_next_round(env):
     env.harness.put("oak", b"oak first", "n1")
     async with env.keeping() as loop_harness:
-        # Just after a round: the next is far away.
+        # Just after a round, so that the next one is far away.
         await env.clock.advance(next_round("oak", 0.0) + 0.1)
         loop_harness.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
         await env.clock.advance(0.1)

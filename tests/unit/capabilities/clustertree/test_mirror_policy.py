@@ -129,7 +129,7 @@ def test_the_page_shows_the_table():
 
 
 def test_keys_that_are_too_long_for_any_server_are_not_remembered():
-    """Else a leaf that renames its labels would fill the memory, whatever of it is cached."""
+    """A leaf that renames its labels must not fill the memory of caches."""
     keys = (f"{number:0100000d}" for number in range(100))
 
     assert kept_bytes(lambda: [mirror_policy.may_cross_label(key) for key in keys]) < 1_000_000

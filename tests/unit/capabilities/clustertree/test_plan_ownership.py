@@ -29,13 +29,13 @@ NODES = (leaf_node("n1", pool="gpu"), leaf_node("n2"))
 
 
 def noted(name, since, *models, leaf=LEAF, created=NOW):
-    """A Cluster that mirrors a leaf."""
+    """Build a Cluster that mirrors a leaf."""
     metadata = {"annotations": {names.LEAF: f"{leaf} {since}"}, "creationTimestamp": created.isoformat()}
     return cluster(name, *models, metadata=metadata)
 
 
 def fresh(*models, earlier_clusters=(), nodes=NODES, **given):
-    """A Cluster that was just created."""
+    """Build a Cluster that was just created."""
     own = cluster("east", *models, metadata={"finalizers": []})
     return TreeState(own, leaf(*nodes, uid=LEAF, **given), earlier_clusters=earlier_clusters)
 
@@ -44,7 +44,7 @@ def capacity(tree, node):
     return tree.roots[node].status.capacity["cpu"]
 
 
-# the note
+# annotation
 
 
 def test_the_mirrored_leaf_is_recorded_with_the_finalizer_before_the_first_node():
@@ -96,7 +96,7 @@ def test_the_annotation_is_removed_with_the_last_node():
     assert first.settled().cluster.metadata.finalizers == ()
 
 
-# who comes first
+# precedence
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_cluster_that_does_not_mirror_the_leaf_yet_comes_last():
     assert earlier_clusters(old, (other,), LEAF) == earlier_clusters(elsewhere, (other,), LEAF) == (other,)
 
 
-# what is left
+# leftovers
 
 
 @pytest.mark.parametrize(

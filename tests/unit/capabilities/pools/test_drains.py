@@ -320,7 +320,7 @@ def test_only_so_many_pods_are_named() -> None:
     assert (len(facts.blocking_pods), facts.pods) == (LISTED, LISTED + 10)
 
 
-# what is not known
+# unknown state
 
 
 def test_a_cluster_that_cannot_be_reached_keeps_its_pool() -> None:

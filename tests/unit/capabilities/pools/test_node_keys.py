@@ -176,7 +176,7 @@ def test_the_pools_of_the_design_are_fine(id):
     assert faults(id, msgspec.convert(SEED_POOLS[id], WorkerPool)) == []
 
 
-# what the kubelet and NodeRestriction say, written down from what they do rather than from how we do it
+# a model of the kubelet and NodeRestriction, independent of our code
 
 KUBELETS = {
     "kubernetes.io/hostname",

@@ -55,7 +55,7 @@ def write(world, reason):
     return planned.writes[action(world, reason).id]
 
 
-# making
+# creation
 
 
 def test_all_objects_are_created_at_once_with_pools_at_zero():
@@ -134,7 +134,7 @@ def test_a_provider_that_is_not_installed_is_named():
     assert "CAPD" in blocked(world)["ProviderNotServed"].error
 
 
-# keeping
+# steady state
 
 
 def test_a_cluster_that_is_as_it_should_be_needs_nothing():
@@ -284,7 +284,7 @@ def test_an_unreferenced_template_is_deleted_unless_it_is_foreign():
 def test_a_hand_edit_of_our_fields_is_reverted():
     world = running(cluster("c", workers=1))
     edited = changed(world.management.deployments["c-pool-default"], "spec.template.spec.version", "v1.31.0")
-    # The version of a pool is observed, not remembered: going back up is its turn in the sequence.
+    # The version of a pool is observed: an upgrade back takes its turn in the sequence.
     assert done(with_deployment(world, edited)) == [("PoolRolled", "c-pool-default")]
 
 
@@ -330,7 +330,7 @@ def test_bounds_without_autoscaling_are_reported_and_ignored():
     assert blocked(world)["AutoscalingIgnored"] == AutoscalingIgnored(pool="a", replicas=2)
 
 
-# what blocks
+# refusals
 
 
 def test_a_missing_class_blocks_its_pool_alone_and_that_is_still_scaled():
@@ -369,7 +369,7 @@ def test_an_invalid_spec_from_an_older_schema_creates_nothing():
     assert blocked(world)["Invalid"].error == "control plane count must be odd for HA"
 
 
-# the pool from before
+# legacy workers
 
 
 def test_legacy_workers_become_the_default_pool_without_a_rollout():

@@ -132,7 +132,7 @@ def test_refusals_are_computed_only_up_to_the_requested_number():
     assert [each.pool for each, _ in index.refusals(placement({"x": "2"}), 3)] == ["p000", "p001", "p002"]
 
 
-# against the plainest way to do it
+# comparison with a naive model
 
 keys, values = st.sampled_from(["a", "b", "lattice.dev/pool"]), st.sampled_from(["", "1", "p0", "p1"])
 effects = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])

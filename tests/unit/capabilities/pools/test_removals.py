@@ -42,7 +42,7 @@ def with_template(template: Object, **given: Any) -> World:
     return World.of(deployments={"gpu": deployment("gpu", template=template)}, pods=PODS, **given)
 
 
-# nothing there
+# no nodes
 
 
 @pytest.mark.parametrize("policy", ["Drain", "Orphan", "Force"])
@@ -196,7 +196,7 @@ def test_a_drain_that_is_taken_up_again_counts_from_its_first_start() -> None:
     assert world.plan().state().reason == "DrainTimeout"
 
 
-# pools that come back
+# restored pools
 
 
 def wanted(world: World) -> World:

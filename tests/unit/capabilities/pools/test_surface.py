@@ -182,7 +182,7 @@ def draining(world, **status):
 
 
 def _rollouts_of(view, made):
-    """Return the rollouts with this snapshot instead of the one that `collect` would take of the view."""
+    """Return the rollouts of this snapshot, which replaces that of `collect`."""
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(surface, "collect", lambda _view, _name, _now: made)

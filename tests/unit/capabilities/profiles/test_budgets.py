@@ -216,7 +216,7 @@ def test_a_wait_for_the_writes_of_others_is_reported_if_they_become_unavailable(
     assert outcome_of(seen, namespace, 1)[:2] == (True, True)
 
 
-# who is counted
+# counted nodes
 
 
 def status(source: str, value: str = "p") -> Object:

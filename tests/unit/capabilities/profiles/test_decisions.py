@@ -90,7 +90,7 @@ def test_edpm_compute_0_lacks_a_network_profile_and_learns_who_can_choose_one() 
     ]
 
 
-# what is asked about
+# subjects
 
 
 def test_another_node_is_not_explained() -> None:
@@ -188,7 +188,7 @@ def test_a_role_that_does_not_exist_is_the_rule() -> None:
     ]
 
 
-# what is no choice
+# unset choices
 
 
 def test_annotations_of_no_service_and_of_two_services_are_left_and_reported() -> None:

@@ -74,7 +74,7 @@ def applied(each, now=NOW, *, reported=True):
 
 
 def customised(each):
-    """Its user has added configuration to the compute."""
+    """Return the snapshot after its user added configuration to the compute."""
     compute = each.objects["nova"]
     return replace(each, objects={"nova": {**compute, "spec": {**compute["spec"], "customServiceConfig": CUSTOM}}})
 
@@ -121,7 +121,7 @@ def test_an_empty_choice_opts_out_of_the_roles_profile_and_keeps_the_compute():
     assert "computeProfileName" not in body["spec"]
 
 
-# keeping
+# steady state
 
 
 def test_a_node_that_is_as_it_should_be_needs_nothing():
@@ -170,7 +170,7 @@ def test_a_profile_that_nothing_requests_is_cleared_and_the_compute_stays():
     assert "computeProfileName" not in bodies(after)["NovaExternalCompute"]["spec"]
 
 
-# what leaves things as they are
+# faults that keep the deployed state
 
 
 def test_a_cell_cannot_change_once_there_is_a_compute():
@@ -249,7 +249,7 @@ def test_an_object_of_another_node_is_not_touched():
 
 
 def changed(each, text=DEDICATED, generation=2):
-    """The profile of the role says something else now."""
+    """Return the snapshot after a change of the role's profile."""
     profiles = {"dell-r740-shared-cpus": Profile("dell-r740-shared-cpus", "u", generation, text)}
     return replace(each, profiles={"nova": profiles, "neutron": {}, "telemetry": {"collector": TELEMETRY[0]}})
 
@@ -344,7 +344,7 @@ def test_user_fields_are_rendered_with_a_pinned_configuration():
 
 
 def configured(each, data):
-    """Its configuration as somebody has edited it by hand."""
+    """Return the snapshot after a manual edit of the configuration."""
     (present,) = each.configurations["nova"]
     return replace(each, configurations={"nova": ({**present, "data": data},)})
 

@@ -34,7 +34,7 @@ def collected(service: str, body: Object, *others: Object, now: datetime = NOW) 
 
 
 def condition(of: str, snapshot: ProfileSnapshot, now: datetime = NOW) -> tuple[str, str, str]:
-    """Its status, reason and message."""
+    """Return status, reason and message of a condition."""
     (write,) = report_status(snapshot, now)
     found = next(each for each in write.status["conditions"] if each["type"] == of)
     return found["status"], found["reason"], found["message"]

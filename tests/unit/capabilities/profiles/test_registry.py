@@ -21,7 +21,7 @@ def fault_of(name: str = "storage", **spec: Any) -> str:
     return build_registry([build.profile_service(name, **spec)]).faults[name]
 
 
-# built in
+# built-in services
 
 
 def test_the_three_services_of_the_design_are_built_in() -> None:
@@ -50,7 +50,7 @@ def test_without_declarations_the_built_in_ones_are_all() -> None:
     assert build_registry([]).faults == {}
 
 
-# declared
+# declared services
 
 
 def test_a_declared_service_says_all_that_a_built_in_one_does() -> None:
@@ -78,7 +78,7 @@ def test_a_declared_service_may_do_without_an_object() -> None:
     assert "storage" in names_of(service)
 
 
-# declarations that do not count
+# invalid declarations
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def kinds(group: str) -> dict[str, Any]:
     }
 
 
-# several
+# several declarations
 
 
 def test_two_services_with_one_key_are_both_refused() -> None:

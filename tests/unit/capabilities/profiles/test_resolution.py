@@ -28,7 +28,7 @@ UNSAID: Any = object()
 
 
 def seen(of_node: Any = UNSAID, of_role: Any = UNSAID, *, role: str = build.ROLE, **given: Any) -> NodeSnapshot:
-    """A node and a role with these values of nova's key, among the profiles shared and dedicated."""
+    """Build a node and a role with these values of nova's key, and the profiles shared and dedicated."""
     noted = {} if of_node is UNSAID else {KEY: of_node}
     also = {} if of_role is UNSAID else {KEY: of_role}
     profiles = {"nova": [build.profile("shared"), build.profile("dedicated")], **given.pop("profiles", {})}
@@ -45,7 +45,7 @@ def nova(snapshot: NodeSnapshot) -> Resolution:
 
 
 def without_role(snapshot: NodeSnapshot) -> NodeSnapshot:
-    """The same, where the role that the node names does not exist."""
+    """Build the same without the role that the node names."""
     return build.snapshot(
         snapshot.node,
         None,
@@ -289,7 +289,7 @@ def test_an_annotation_wins_over_selectors(of_node: Any, of_role: Any, state: St
     assert found.shadowed == ((Source.SELECTOR, "racked"),)
 
 
-# kinds that cannot be seen
+# kinds that cannot be listed
 
 
 def test_a_profile_that_cannot_be_seen_is_not_called_missing() -> None:
@@ -313,7 +313,7 @@ def test_an_unreadable_profile_that_may_select_the_node_is_not_settled() -> None
     assert (found.message.reason, found.is_settled) == (Reason.FORBIDDEN, False)
 
 
-# keys that nobody knows
+# unknown keys
 
 
 def test_keys_that_look_like_a_choice_of_an_unknown_service_are_listed() -> None:

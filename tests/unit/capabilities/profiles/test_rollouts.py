@@ -83,7 +83,7 @@ def test_the_counters_equal_a_fresh_count(changes: list[tuple[str, Object | None
         assert fold.value(f"{NAMESPACE}/{profile}") == expected
 
 
-# services that people declare
+# declared services
 
 
 class Caches:

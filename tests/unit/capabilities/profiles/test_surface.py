@@ -14,7 +14,7 @@ PROFILE = "shared"
 
 
 def written(name, *, is_done, minutes=1, generation="1"):
-    """A service object that was written so many minutes ago and has the profile, or not yet."""
+    """Build a service object that was written this many minutes ago, with or without the profile deployed."""
     moment = (NOW - timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%SZ")
     annotations = {names.HASH: "new", names.GENERATION: generation, names.WRITTEN: moment}
     return {**compute_body(name, PROFILE, annotations=annotations), "status": ready("new" if is_done else "old")}

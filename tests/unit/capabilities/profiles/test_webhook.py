@@ -472,7 +472,7 @@ def test_a_service_that_was_bad_before_can_be_changed_otherwise_and_fixed():
     assert quiet(updated(bad, service_body("storage"), view))
 
 
-# what is asked
+# requests
 
 
 def test_only_operations_with_checks_are_matched():
@@ -492,7 +492,7 @@ def test_only_operations_with_checks_are_matched():
 
 
 STORAGE = service_body("storage")
-"""Its profiles are StorageProfiles of storage.openstack.org."""
+"""Declare a service whose profiles are StorageProfiles of storage.openstack.org."""
 
 
 def storage_profile(config: str, name: str = "fast") -> Object:
@@ -529,7 +529,7 @@ def test_every_service_with_profiles_of_a_kind_validates_them():
 
 
 class Served(ProfilesView):
-    """The kinds that were declared are served, by these plurals."""
+    """Serve the declared kinds by these plurals."""
 
     def __init__(self, plurals: dict[str, str], *bodies: Object) -> None:
         super().__init__(*bodies)
@@ -543,7 +543,7 @@ class Served(ProfilesView):
 
 
 def rules(view: ProfilesView) -> set[tuple[str, tuple[str, ...]]]:
-    """Beyond those that are known beforehand."""
+    """Return the rules in addition to the built-in ones."""
     webhook = next(each for each in WEBHOOKS if each.name == "profiles")
     found = webhook.as_of(view).rules[len(webhook.rules) :]  # type: ignore[arg-type]
     return {(each.group, each.resources) for each in found}

@@ -158,7 +158,7 @@ def test_each_node_being_released_names_what_it_waits_for() -> None:
     assert {why(leaving, "Node", each.metadata.name).rule for each in fleet} == {Reason.SETTLING.value}
 
 
-# only what is true and helps
+# remedies
 
 
 def advice(decision: Decision) -> list[str]:

@@ -106,7 +106,7 @@ def test_many_at_once_wait_for_approval_together_with_what_would_replace_them() 
     planned = plan(seen, NOW)
     now, held = brake(planned.plan, Limit(nodes=3, percent=10), 4)
     assert held is not None
-    # The fifth is asked for anyway; the others would replace those that are held.
+    # The fifth node is wanted anyway; the others would replace held ones.
     assert [action.object.name for action in now.actions] == ["b0"]
     assert {action.reason for action in held.actions} == {"MovedOut", "Claimed"}
     assert len(held.actions) == 8

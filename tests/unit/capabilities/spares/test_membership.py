@@ -195,7 +195,7 @@ def test_a_node_that_is_put_out_of_management_or_released_keeps_no_digest_withou
 
 
 def test_long_records_are_not_remembered() -> None:
-    """Whoever may annotate a node could fill the memory with texts of 256 KiB."""
+    """Annotations of 256 KiB must not fill the memory."""
     forged = (spare("a", annotations={names.RECORD: f"{number:0100000d}"}) for number in range(100))
 
     assert kept_bytes(lambda: [record_of(node) for node in forged]) < 1_000_000

@@ -26,7 +26,7 @@ async def server(clock):
 
 
 class Line:
-    """A client's transport that can be cut, or left hanging."""
+    """Transport of a client that can be cut or hang."""
 
     def __init__(self, transport):
         self._transport = transport
@@ -54,7 +54,7 @@ class Line:
 
 
 class Late:
-    """A clock by which time has passed that nobody could use: the process stood still."""
+    """Clock that jumps ahead, as after the process was suspended."""
 
     def __init__(self, clock):
         self.by = 0.0
@@ -79,7 +79,7 @@ class Candidate:
         await self._task
 
     async def kill(self):
-        """Stop as a killed process does: no Lease is released."""
+        """Stop like a killed process: no Lease is released."""
         self.line.is_cut = True
         await self.stop()
 
@@ -120,7 +120,7 @@ async def test_a_right_that_lapsed_and_came_back_is_signalled_again(server, cloc
 
 
 class Preempting(Late):
-    """Each time the election reads the clock, another thread runs next: it asks a moment later whether it may write."""
+    """Run another thread at each read of the clock: a moment later it asks if it may write."""
 
     asked: Leader | None = None
     is_refused = False

@@ -1,4 +1,4 @@
-"""The lease thread: a loop of its own, that ends in order."""
+"""The lease thread: an event loop of its own, and its orderly end."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from nodeyard.runtime.leader.write_fence import ALWAYS
 
 
 class Wire:
-    """A transport that notes where it was closed."""
+    """Transport that records the thread that closed it."""
 
     def __init__(self):
         self.made_in = threading.current_thread().name

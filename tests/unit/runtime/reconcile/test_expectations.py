@@ -1,4 +1,4 @@
-"""Events that are expectations to a plan that is being sent."""
+"""Watch events during a pass: expected and foreign ones."""
 
 from contextlib import contextmanager
 

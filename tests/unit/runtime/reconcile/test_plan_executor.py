@@ -1,4 +1,4 @@
-"""Plans run in their own thread, in order, and none is left waiting."""
+"""Plans run in one thread in order, and each gets a result."""
 
 from __future__ import annotations
 

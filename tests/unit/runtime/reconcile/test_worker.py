@@ -1,4 +1,4 @@
-"""Workers: keys in, results out, under virtual time."""
+"""Workers under virtual time."""
 
 import asyncio
 from random import Random
@@ -12,7 +12,7 @@ from nodeyard.runtime.reconcile.workqueue import WorkQueue
 
 
 class Passes:
-    """Notes each pass and answers what it is told to."""
+    """Fake reconciler that records passes and returns given results."""
 
     def __init__(self, clock):
         self._clock = clock

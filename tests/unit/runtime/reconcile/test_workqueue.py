@@ -1,4 +1,4 @@
-"""The queue alone, under virtual time."""
+"""The workqueue under virtual time."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ async def queue(clock: VirtualClock):
 
 
 class Worker:
-    """Takes keys and notes when; holds each until it is told to let go."""
+    """Worker that records when it takes keys, and keeps each until the test releases it."""
 
     def __init__(self, queue: WorkQueue, clock: VirtualClock, *, holds: bool = False) -> None:
         self.taken: list[tuple[str, float]] = []
@@ -226,7 +226,7 @@ async def test_an_add_after_close_is_not_waited_for(clock):
 
 @pytest.fixture
 def restless_threads():
-    """Threads take turns all the time."""
+    """Threads are switched as often as possible."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -263,7 +263,7 @@ async def test_a_key_planned_often_with_a_far_wake_up_takes_no_more_room_each_ti
 
 
 class SuddenClock(VirtualClock):
-    """On which time can have passed before anybody was woken."""
+    """Clock that can advance without waking sleepers."""
 
     passed = 0.0
 

@@ -1,4 +1,4 @@
-"""The client of a cluster that may be anybody's: what is kept of it is bounded, and its words are not passed on."""
+"""The client of an untrusted cluster: bounded memory, and no quoted error texts."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def refusal(code, **fields):
 
 
 class Wire:
-    """A server that says what it is told to say."""
+    """Fake server with given responses."""
 
     def __init__(self):
         self.answers = []
@@ -217,7 +217,7 @@ async def test_a_line_is_no_longer_than_an_event_can_be(wire):
 
 
 class Caches:
-    """The caches of one cluster, whose size the test sets."""
+    """Fake caches of one cluster with a given size."""
 
     def __init__(self, budget):
         self.refusals = []

@@ -1,4 +1,4 @@
-"""A cluster that somebody else named, by a real connection."""
+"""A remote cluster over a real connection."""
 
 import asyncio
 import json

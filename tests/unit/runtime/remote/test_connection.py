@@ -1,4 +1,4 @@
-"""Contact with one further cluster, against a server that answers as the test says."""
+"""The connection to one remote cluster, with faked responses."""
 
 import asyncio
 import json
@@ -25,22 +25,22 @@ def status(code, message="no", reason=""):
 
 
 class Far:
-    """One connection to the far end."""
+    """Fake transport to the remote cluster."""
 
-    def __init__(self, stage):
-        self._stage = stage
+    def __init__(self, harness):
+        self._harness = harness
         self.is_open = True
 
     async def send(self, request):
         assert self.is_open
-        return self._stage.said_version() if request.path == "/version" else await self._stage.answered()
+        return self._harness.said_version() if request.path == "/version" else await self._harness.answered()
 
     async def close(self):
         self.is_open = False
 
 
-class Stage:
-    """Both ends: the far one answers `answer`, and the near one keeps a diary."""
+class Harness:
+    """Fake remote cluster that responds with `answer`, and listener of the connection that keeps a diary."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -59,7 +59,7 @@ class Stage:
         )
         self.task = None
 
-    # the far end
+    # the remote cluster
 
     def connect(self, given):
         if given.kubeconfig == b"refused":
@@ -85,7 +85,7 @@ class Stage:
             raise self.version
         return self.version
 
-    # the near end
+    # the listener
 
     def on_version(self, version):
         self.versions.append((version, tuple(self.diary)))
@@ -113,200 +113,200 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(clock):
-    stage = Stage(clock)
-    yield stage
-    await stage.stop()
-    assert stage.open == 0
+async def harness(clock):
+    harness = Harness(clock)
+    yield harness
+    await harness.stop()
+    assert harness.open == 0
 
 
-async def connected(stage):
-    await stage.run()
-    assert stage.read() == ["forget", "made u1"]
+async def connected(harness):
+    await harness.run()
+    assert harness.read() == ["forget", "made u1"]
 
 
 @pytest.mark.parametrize("uid", ["u" * 65, "s3cret: of the server", "u1\n", ""])
-async def test_a_uid_that_no_server_makes_identifies_nothing(stage, uid):
-    stage.answer = namespace(uid)
-    await stage.run()
-    assert stage.read() == ["forget", "made "]
+async def test_a_uid_that_no_server_makes_identifies_nothing(harness, uid):
+    harness.answer = namespace(uid)
+    await harness.run()
+    assert harness.read() == ["forget", "made "]
 
 
-async def probed(stage, clock, times=1):
-    """Until so many probes have been sent, and not a moment longer."""
-    wanted = stage.probes + times
-    while stage.probes < wanted:
+async def probed(harness, clock, times=1):
+    """Advance until this many probes were sent."""
+    wanted = harness.probes + times
+    while harness.probes < wanted:
         await clock.advance(0.1)
 
 
-async def test_a_healthy_connection_reports_nothing(stage, clock):
-    await connected(stage)
+async def test_a_healthy_connection_reports_nothing(harness, clock):
+    await connected(harness)
     await clock.advance(10 * PROBE_SECONDS)
-    assert stage.read() == []
-    assert 11 <= stage.probes <= 14
+    assert harness.read() == []
+    assert 11 <= harness.probes <= 14
 
 
-async def test_one_failure_is_no_loss(stage, clock):
-    await connected(stage)
-    stage.answer = TransportError("cut", may_have_run=False)
-    await probed(stage, clock)
-    stage.answer = namespace("u1")
+async def test_one_failure_is_no_loss(harness, clock):
+    await connected(harness)
+    harness.answer = TransportError("cut", may_have_run=False)
+    await probed(harness, clock)
+    harness.answer = namespace("u1")
     await clock.advance(60)
-    assert stage.read() == []
+    assert harness.read() == []
 
 
-async def test_two_failures_are(stage, clock):
-    await connected(stage)
-    stage.answer = TransportError("cut", may_have_run=False)
-    await probed(stage, clock, times=2)
-    assert stage.read() == ["lost cut"]
-    stage.answer = namespace("u1")
+async def test_two_failures_are(harness, clock):
+    await connected(harness)
+    harness.answer = TransportError("cut", may_have_run=False)
+    await probed(harness, clock, times=2)
+    assert harness.read() == ["lost cut"]
+    harness.answer = namespace("u1")
     await clock.advance(5)
-    assert stage.read() == ["made u1"], "the same cluster: nothing is forgotten"
+    assert harness.read() == ["made u1"], "the same cluster: nothing is forgotten"
 
 
-async def test_rejected_credentials_are_a_loss_at_once(stage, clock):
-    await connected(stage)
-    stage.answer = status(401, "Unauthorized")
-    await probed(stage, clock)
-    assert stage.read() == ["lost the credentials are rejected: the server answered 401"]
+async def test_rejected_credentials_are_a_loss_at_once(harness, clock):
+    await connected(harness)
+    harness.answer = status(401, "Unauthorized")
+    await probed(harness, clock)
+    assert harness.read() == ["lost the credentials are rejected: the server answered 401"]
 
 
-async def test_a_server_that_is_silent_or_out_of_order_is_lost_too(stage, clock):
-    await connected(stage)
+async def test_a_server_that_is_silent_or_out_of_order_is_lost_too(harness, clock):
+    await connected(harness)
     for answer, why in (
         (None, f"no answer in {PROBE_TIMEOUT_SECONDS:g} s"),
         (status(503, "starting"), "the server answered 503"),
     ):
-        stage.answer = answer
+        harness.answer = answer
         await clock.advance(PROBE_SECONDS + 2 * PROBE_TIMEOUT_SECONDS + 2)
-        assert f"lost {why}" in stage.read()
-        stage.answer = namespace("u1")
+        assert f"lost {why}" in harness.read()
+        harness.answer = namespace("u1")
         await clock.advance(70)
-        assert stage.read()[-1] == "made u1"
+        assert harness.read()[-1] == "made u1"
 
 
-async def test_a_server_that_answers_429_is_connected(stage, clock):
-    await connected(stage)
-    stage.answer = status(429)
+async def test_a_server_that_answers_429_is_connected(harness, clock):
+    await connected(harness)
+    harness.answer = status(429)
     await clock.advance(5 * PROBE_SECONDS)
-    assert stage.read() == []
+    assert harness.read() == []
 
 
-async def test_a_server_that_answers_429_at_first_is_not_identified(stage, clock):
-    stage.answer = status(429, "later")
-    await stage.run()
-    assert stage.read() == ["lost the server answered 429"]
-    stage.answer = namespace("u1")
+async def test_a_server_that_answers_429_at_first_is_not_identified(harness, clock):
+    harness.answer = status(429, "later")
+    await harness.run()
+    assert harness.read() == ["lost the server answered 429"]
+    harness.answer = namespace("u1")
     await clock.advance(5)
-    assert stage.read() == ["forget", "made u1"]
+    assert harness.read() == ["forget", "made u1"]
 
 
-async def test_a_server_that_does_not_show_the_namespace_is_there_without_a_name(stage, clock):
-    stage.answer = status(403, "forbidden", "Forbidden")
-    await stage.run()
-    assert stage.read() == ["forget", "made "]
-    stage.answer = namespace("u1")
+async def test_a_server_that_does_not_show_the_namespace_is_there_without_a_name(harness, clock):
+    harness.answer = status(403, "forbidden", "Forbidden")
+    await harness.run()
+    assert harness.read() == ["forget", "made "]
+    harness.answer = namespace("u1")
     await clock.advance(PROBE_SECONDS)
-    assert stage.read() == ["made u1"], "it is known now, and it is the one it was"
+    assert harness.read() == ["made u1"], "it is known now, and it is the one it was"
 
 
-async def test_another_cluster_at_the_same_address_restarts_the_connection(stage, clock):
-    await connected(stage)
-    stage.answer = namespace("u2")
+async def test_another_cluster_at_the_same_address_restarts_the_connection(harness, clock):
+    await connected(harness)
+    harness.answer = namespace("u2")
     await clock.advance(PROBE_SECONDS)
-    assert stage.read() == ["lost another cluster responds at its address", "forget", "made u2"]
+    assert harness.read() == ["lost another cluster responds at its address", "forget", "made u2"]
 
 
-async def test_a_connection_error_triggers_one_early_probe(stage, clock):
-    await connected(stage)
+async def test_a_connection_error_triggers_one_early_probe(harness, clock):
+    await connected(harness)
     for _ in range(100):
-        stage.connection.probe_soon()
+        harness.connection.probe_soon()
         await clock.advance(0.01)
     await clock.advance(2)
-    assert 2 <= stage.probes <= 4
+    assert 2 <= harness.probes <= 4
 
 
-async def test_new_credentials_take_the_place_of_the_old_ones_without_a_gap(stage, clock):
-    await connected(stage)
-    stage.connection.update(RemoteClusterRef("leaf-1", b"second"))
+async def test_new_credentials_take_the_place_of_the_old_ones_without_a_gap(harness, clock):
+    await connected(harness)
+    harness.connection.update(RemoteClusterRef("leaf-1", b"second"))
     await clock.advance(0.1)
-    assert (stage.read(), stage.open) == (["made u1"], 1)
+    assert (harness.read(), harness.open) == (["made u1"], 1)
 
 
-async def test_new_credentials_that_do_not_work_leave_nothing_of_the_old_ones(stage, clock):
-    await connected(stage)
-    stage.answer = status(401, "Unauthorized")
-    stage.connection.update(RemoteClusterRef("leaf-1", b"second"))
+async def test_new_credentials_that_do_not_work_leave_nothing_of_the_old_ones(harness, clock):
+    await connected(harness)
+    harness.answer = status(401, "Unauthorized")
+    harness.connection.update(RemoteClusterRef("leaf-1", b"second"))
     await clock.advance(0.1)
-    assert stage.read() == ["lost the credentials are rejected: the server answered 401"]
+    assert harness.read() == ["lost the credentials are rejected: the server answered 401"]
     with pytest.raises(TransportError, match="not connected"):
-        await stage.line.send(Request("GET", "/"))
+        await harness.line.send(Request("GET", "/"))
 
 
-async def test_a_refused_kubeconfig_is_not_tried_again_until_it_changes(stage, clock):
-    stage.connection.update(RemoteClusterRef("leaf-1", b"refused"))
-    await stage.run()
+async def test_a_refused_kubeconfig_is_not_tried_again_until_it_changes(harness, clock):
+    harness.connection.update(RemoteClusterRef("leaf-1", b"refused"))
+    await harness.run()
     await clock.advance(600)
-    assert stage.read() == ["lost the kubeconfig is refused: user u: exec: commands are not run"]
-    stage.connection.update(RemoteClusterRef("leaf-1", b"better"))
+    assert harness.read() == ["lost the kubeconfig is refused: user u: exec: commands are not run"]
+    harness.connection.update(RemoteClusterRef("leaf-1", b"better"))
     await clock.advance(0.1)
-    assert stage.read() == ["forget", "made u1"]
+    assert harness.read() == ["forget", "made u1"]
 
 
-async def test_an_invalid_response_is_no_contact(stage, clock):
-    stage.answer = Response(200, {}, b"<html>")
-    await stage.run()
-    [said] = stage.read()
+async def test_an_invalid_response_is_no_contact(harness, clock):
+    harness.answer = Response(200, {}, b"<html>")
+    await harness.run()
+    [said] = harness.read()
     assert said.startswith("lost ")
-    stage.answer = Response(200, {}, b"{}")
+    harness.answer = Response(200, {}, b"{}")
     await clock.advance(5)
-    assert stage.read()[-1].startswith("lost ")
+    assert harness.read()[-1].startswith("lost ")
 
 
-async def test_stopping_closes_every_connection(stage, clock):
-    await connected(stage)
-    assert stage.open == 1
-    stage.answer = None
-    stage.connection.update(RemoteClusterRef("leaf-1", b"second"))
+async def test_stopping_closes_every_connection(harness, clock):
+    await connected(harness)
+    assert harness.open == 1
+    harness.answer = None
+    harness.connection.update(RemoteClusterRef("leaf-1", b"second"))
     await clock.advance(0.1)
-    assert stage.open == 2
-    await stage.stop()
-    assert stage.open == 0
+    assert harness.open == 2
+    await harness.stop()
+    assert harness.open == 0
 
 
-async def test_the_version_is_known_before_the_connection_is_reported(stage):
-    await connected(stage)
-    assert stage.versions == [("v1.36.4", ("forget",))]
+async def test_the_version_is_known_before_the_connection_is_reported(harness):
+    await connected(harness)
+    assert harness.versions == [("v1.36.4", ("forget",))]
 
 
-async def test_a_server_without_a_version_is_connected_and_asked_again_with_each_probe(stage, clock):
-    stage.version = TransportError("no", may_have_run=True)
-    await connected(stage)
-    assert stage.versions == []
-    stage.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
+async def test_a_server_without_a_version_is_connected_and_asked_again_with_each_probe(harness, clock):
+    harness.version = TransportError("no", may_have_run=True)
+    await connected(harness)
+    assert harness.versions == []
+    harness.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
     await clock.advance(PROBE_SECONDS)
-    assert [version for version, _ in stage.versions] == ["v1.37.0"]
-    asked = stage.versions_asked
+    assert [version for version, _ in harness.versions] == ["v1.37.0"]
+    asked = harness.versions_asked
     await clock.advance(4 * PROBE_SECONDS)
-    assert stage.versions_asked == asked
+    assert harness.versions_asked == asked
 
 
 @pytest.mark.parametrize("answer", [status(403), Response(200, {}, b"<html>"), Response(200, {}, b"{}")])
-async def test_an_invalid_version_does_not_disconnect(stage, answer):
-    stage.version = answer
-    await connected(stage)
-    assert stage.versions == []
+async def test_an_invalid_version_does_not_disconnect(harness, answer):
+    harness.version = answer
+    await connected(harness)
+    assert harness.versions == []
 
 
-async def test_the_version_is_requested_again_when_the_connection_is_restored(stage, clock):
-    await connected(stage)
-    stage.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
-    stage.answer = TransportError("down", may_have_run=True)
+async def test_the_version_is_requested_again_when_the_connection_is_restored(harness, clock):
+    await connected(harness)
+    harness.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
+    harness.answer = TransportError("down", may_have_run=True)
     await clock.advance(2 * PROBE_SECONDS)
-    stage.answer = namespace("u1")
+    harness.answer = namespace("u1")
     await clock.advance(120)
-    assert [version for version, _ in stage.versions] == ["v1.36.4", "v1.37.0"]
+    assert [version for version, _ in harness.versions] == ["v1.36.4", "v1.37.0"]
 
 
 # a kubeconfig in a Secret
@@ -314,8 +314,8 @@ async def test_the_version_is_requested_again_when_the_connection_is_restored(st
 SECRET = SecretKey("capi-prod", "prod-kubeconfig", "value")
 
 
-class Secrets(Stage):
-    """A stage whose kubeconfig stands in a Secret."""
+class Secrets(Harness):
+    """A harness whose kubeconfig is in a Secret."""
 
     def __init__(self, clock):
         super().__init__(clock)
@@ -341,12 +341,12 @@ class Secrets(Stage):
 
 @pytest.fixture
 async def secrets(clock, monkeypatch):
-    # Tests with servers, which may have run in this process, do not wait for a minute.
+    # Other tests in this process may have set a shorter interval.
     monkeypatch.setattr(connection, "READ_SECONDS", READ_SECONDS)
-    stage = Secrets(clock)
-    yield stage
-    await stage.stop()
-    assert stage.open == 0
+    harness = Secrets(clock)
+    yield harness
+    await harness.stop()
+    assert harness.open == 0
 
 
 async def test_a_kubeconfig_is_read_from_its_secret_for_the_contact_and_once_a_minute(secrets, clock):

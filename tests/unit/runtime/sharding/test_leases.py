@@ -1,4 +1,4 @@
-"""Keys that replicas share out among them, on the embedded server, under virtual time."""
+"""Sharding of keys over replicas, on the embedded server under virtual time."""
 
 import asyncio
 
@@ -175,7 +175,7 @@ async def test_a_key_that_its_new_owner_does_not_take_is_kept_for_long(fleet):
     two = fleet.add("two")
 
     async def no_keys(method, path):
-        """A replica that is alive and takes no key."""
+        """A live replica that takes no key."""
         if method == "PUT" and "replica" not in path:
             await asyncio.Event().wait()
 
@@ -235,7 +235,7 @@ async def test_two_replicas_never_hold_the_same_key(fleet):
         await fleet.pass_time(12 + round)
         running[name].mend()
         await fleet.pass_time(2)
-    # A replica that was cut off did not take the key it was given just then, and is not given it again for a while.
+    # A replica that was cut off did not take the key that it was offered, and is not offered it again for a while.
     await fleet.until(is_fair(*running.values()), REFUSED_SECONDS + 60)
 
 

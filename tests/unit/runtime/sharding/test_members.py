@@ -1,4 +1,4 @@
-"""Live members, told by Leases that are renewed or not."""
+"""Live members, by the renewal of their Leases."""
 
 import pytest
 

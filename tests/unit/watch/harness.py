@@ -1,4 +1,4 @@
-"""All watches of a process on the embedded server and a virtual clock, and the watches that tests put there."""
+"""The informers of a process on the embedded server under virtual time."""
 
 import asyncio
 from random import Random
@@ -30,7 +30,7 @@ def names_of(old, new):
 NODE_WATCH = Watch(NODES.decoded_as(Node), keys=names_of, indexes=BY_ZONE)
 
 
-class Stage:
+class Harness:
     def __init__(self, clock, server):
         self.clock, self.server = clock, server
         self.client = connect(server)
@@ -76,7 +76,7 @@ class Stage:
         await settle()
 
     async def serve_widgets_as(self, name):
-        """In one more version."""
+        """Serve the widgets in one more version."""
         found = await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
         versions = found["spec"]["versions"]
         further = {**versions[0], "name": name, "storage": False}
