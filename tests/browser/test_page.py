@@ -188,7 +188,7 @@ def test_a_failing_server_is_reported_with_the_remedy(serve, open_page, expect):
         ("#/places?pod=shop/x", "could-run"),
     ],
 )
-def test_each_part_tells_its_own_error_and_the_rest_stays(serve, open_page, expect, address, path):
+def test_each_part_reports_its_own_error_and_the_rest_stays(serve, open_page, expect, address, path):
     server = serve()
     server.fail(path, 500, "It broke.", "Mend it.")
     page = open_page(server, address, expected_errors="500")
@@ -227,7 +227,7 @@ def test_an_ended_session_asks_for_a_token(serve, open_page, expect):
     assert "secret" not in page.url
 
 
-def test_operators_are_told_with_state_limit_and_age(serve, open_page, expect):
+def test_operators_are_listed_with_state_limit_and_age(serve, open_page, expect):
     server = serve()
     server.world["snapshot"]["operators"][1] |= {"state": "Gone", "renewed": NOW - 300}
     page = open_page(server)

@@ -179,7 +179,7 @@ def test_what_if_reports_faults_of_a_file(serve, open_page, expect):
     expect(page.get_by_role("alert")).to_contain_text("Give apiVersion and kind.")
 
 
-def test_observed_capabilities_and_cut_lists_are_told(serve, open_page, expect):
+def test_observed_capabilities_and_truncated_lists_are_reported(serve, open_page, expect):
     server = serve()
     server.world["snapshot"]["operators"][0] |= {"state": "Observing", "observe": "--observe"}
     server.world["snapshot"]["plans"][1]["groupsTotal"] = 120

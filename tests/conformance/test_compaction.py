@@ -61,7 +61,7 @@ def test_an_expired_continue_token_is_gone_and_offers_another(http, past):
     assert (rest.status, names(rest)) == (200, ["c"])
 
 
-def test_a_watch_from_a_forgotten_revision_says_so_in_its_stream(http, past):
+def test_a_watch_from_a_compacted_revision_gets_an_error_event(http, past):
     with http.watch(CONFIGMAPS, query={"resourceVersion": past["revision"]}) as events:
         told = list(events)
 

@@ -90,7 +90,7 @@ def test_an_update_from_an_old_revision_conflicts(http, configmaps):
     assert "the object has been modified; please apply your changes to the latest version" in late.message
 
 
-def test_an_update_without_revision_is_taken_for_built_in_kinds(http, configmaps):
+def test_an_update_without_resource_version_is_accepted_for_built_in_kinds(http, configmaps):
     http.post(configmaps, configmap("a", k="v"))
 
     assert http.put(f"{configmaps}/a", configmap("a", k="w")).json["data"] == {"k": "w"}

@@ -96,7 +96,7 @@ def test_a_watch_can_be_of_one_object(http, configmaps):
         assert seen(next(events)) == ("ADDED", "b")
 
 
-def test_initial_events_end_with_a_bookmark_that_says_so(http, configmaps):
+def test_initial_events_end_with_an_annotated_bookmark(http, configmaps):
     http.post(configmaps, configmap("a"))
     query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 

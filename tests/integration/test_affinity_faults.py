@@ -99,7 +99,7 @@ def narrowed(kinds, verbs):
 
 
 @pytest.mark.parametrize("verbs", [["get"], []], ids=["read one by one", "not read"])
-def test_a_record_in_no_cache_is_not_taken_for_none(own_affinity_env, monkeypatch, verbs):
+def test_an_uncached_record_is_looked_up(own_affinity_env, monkeypatch, verbs):
     """Applications cannot be listed, and the release has lost its labels and owner."""
     affinity = own_affinity_env
     monkeypatch.setattr("tests.builders.affinity_env.LOCAL_WEBHOOKS", at_free_port())

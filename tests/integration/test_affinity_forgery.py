@@ -280,7 +280,7 @@ def test_a_condition_that_disables_the_pod_webhook_is_reported_and_removed(affin
     assert is_refused(home.of_workload())
 
 
-def test_a_label_that_was_stripped_while_nobody_looked_is_no_choice(affinity, home):
+def test_a_label_stripped_while_no_operator_ran_is_no_choice(affinity, home):
     """The operator restarts afterwards: the record that decides is on the Application."""
     affinity.operator.stop()
     home.strip()

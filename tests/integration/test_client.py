@@ -105,7 +105,7 @@ async def test_a_stale_update_is_a_conflict(client, space):
         await client.update(CONFIG_MAPS, stale)
 
 
-async def test_only_the_object_meant_is_deleted(client, space):
+async def test_a_delete_with_another_uid_is_a_conflict(client, space):
     await client.create(CONFIG_MAPS, config_map("a", space))
     with pytest.raises(errors.Conflict):
         await client.delete(CONFIG_MAPS, "a", space, DeleteOptions(uid="00000000-0000-0000-0000-000000000000"))

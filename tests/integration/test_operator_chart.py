@@ -133,7 +133,7 @@ def test_every_value_has_a_form_that_it_is_held_to():
 
 
 @pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_value_that_cannot_be_meant_is_refused_by_its_path(values, message):
+def test_an_implausible_value_is_refused_by_its_path(values, message):
     with pytest.raises(RenderError) as refused:
         installed(**values)
 
@@ -206,7 +206,7 @@ def test_profiles_of_services_may_be_read_and_their_objects_written(everything):
     ]
 
 
-def test_kinds_of_others_are_of_no_concern_where_their_capability_does_not_run():
+def test_kinds_of_a_capability_that_does_not_run_are_ignored():
     values = {key: EVERYTHING[key] for key in ("affinity", "profiles", "policies", "namespaceGrants")}
 
     objects = installed(capabilities=["clustertree"], **values)

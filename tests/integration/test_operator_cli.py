@@ -209,7 +209,7 @@ def test_standard_input_is_planned_like_a_file(tmp_path):
     assert "Patch Node n1" in done.stdout
 
 
-def test_a_kubeconfig_that_cannot_be_used_is_not_taken_for_none(tmp_path):
+def test_an_unusable_kubeconfig_is_not_treated_as_missing(tmp_path):
     file, broken = tmp_path / "1.yaml", tmp_path / "kc"
     file.write_text(yaml.safe_dump(template("web")))
     broken.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "gone"}))

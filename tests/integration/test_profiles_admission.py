@@ -118,7 +118,7 @@ def test_a_good_one_passes_and_stays_as_it_is(http, body):
 
 
 @pytest.mark.parametrize("body", [role_body(), node_body(), compute_profile_body(), telemetry_profile_body()])
-def test_a_spec_of_null_is_taken_for_none(http, body):
+def test_a_null_spec_counts_as_missing(http, body):
     body = {**in_default(body), "spec": None}
 
     answer = http.post(path(body), body, query=DRY)

@@ -79,7 +79,7 @@ def test_a_choice_that_is_no_name_is_denied_before_it_is_stored(guard, http, nam
     )
 
 
-def test_a_role_and_a_profile_that_do_not_exist_are_told_when_they_are_named(guard, http, namespace):
+def test_a_missing_role_and_a_missing_profile_are_reported(guard, http, namespace):
     guard()
     body = node_body("early", role="later", annotations={names.COMPUTE_PROFILE: "missing"}, namespace=namespace)
 

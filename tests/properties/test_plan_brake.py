@@ -57,7 +57,7 @@ def test_no_action_is_lost_and_none_runs_twice(one, limit, managed):
 
 
 @given(plans(), LIMITS, MANAGED)
-def test_harmless_actions_wait_for_held_ones_only_where_after_says_so(one, limit, managed):
+def test_harmless_actions_wait_for_held_ones_only_by_after(one, limit, managed):
     now, held = brake(one, limit, managed)
     held_ids = {each.id for each in held.actions} if held else set()
     for each in held.actions if held else ():

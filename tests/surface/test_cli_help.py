@@ -7,7 +7,7 @@ from nodeyard.cli.app import app
 from nodeyard.process.version import VERSION
 
 
-def test_there_are_no_verbs_but_these():
+def test_a_plan_has_exactly_these_verbs():
     result = CliRunner().invoke(app, ["--help"], prog_name="nodeyard")
     listed = {line.split()[0] for line in result.output.partition("Commands:")[2].splitlines() if line.strip()}
     assert listed == {

@@ -27,7 +27,7 @@ def names(objects) -> list[str]:
     return [stored.key.name for stored in objects]
 
 
-def test_every_commit_is_a_new_revision_and_says_so_in_the_object():
+def test_every_commit_sets_a_new_revision_in_the_object():
     store = Store()
 
     first, second = put(store, thing("a")), put(store, thing("b"))

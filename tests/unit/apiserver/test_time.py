@@ -72,7 +72,7 @@ async def test_a_watch_ends_when_its_time_is_up(server, clock):
     assert reader.task.done()
 
 
-async def test_a_watch_from_a_forgotten_revision_says_so_in_the_stream(server):
+async def test_a_watch_from_a_compacted_revision_gets_410_in_its_stream(server):
     old = (await ask(server, "GET", PATH)).json()["metadata"]["resourceVersion"]
     await ask(server, "POST", PATH, {"metadata": {"name": "a"}})
     server.store.compact()

@@ -277,7 +277,7 @@ async def test_a_deleted_object_is_not_mistaken_for_one_without_the_subresource(
     assert [path for method, path, _ in world.line.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
 
 
-async def test_a_recreated_object_is_not_taken_for_one_without_the_subresource(world):
+async def test_a_404_of_a_recreated_object_does_not_mean_a_missing_subresource(world):
     made = await world.node("n1")
     statuses = writer(world)
     world.line.watch_error["PATCH"] = [status(404, "NotFound")]

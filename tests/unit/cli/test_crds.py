@@ -20,7 +20,7 @@ def gadgets(monkeypatch):
     monkeypatch.setattr(capabilities, "CAPABILITIES", (Gadgets(),))
 
 
-def test_without_a_kind_a_comment_says_so(monkeypatch, capsys):
+def test_without_kinds_a_comment_is_printed(monkeypatch, capsys):
     monkeypatch.setattr(capabilities, "CAPABILITIES", ())
     crds()
     assert capsys.readouterr().out == "# no capability defines a CRD\n"

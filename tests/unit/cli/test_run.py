@@ -38,6 +38,6 @@ def test_options_that_cannot_work_are_refused_at_once(bind, url, service, messag
     assert str(failed.value).startswith(message)
 
 
-def test_a_folder_that_is_none_is_named(tmp_path):
+def test_a_missing_certificate_folder_is_named(tmp_path):
     with pytest.raises(Failure, match=r"--webhook-cert-dir: .*missing is not a directory"):
         parse_webhooks("127.0.0.1:9443", "", "", tmp_path / "missing")

@@ -12,7 +12,7 @@ def test_clusters_that_were_not_reached_are_named_on_stderr(capsys):
     assert (out, err) == ("", "pools: cluster prod is unreachable: no answer in 5 s\n")
 
 
-def test_of_one_capability_only_its_own_are_told(capsys):
+def test_unreachable_clusters_of_other_capabilities_are_not_listed(capsys):
     lost = [UnreachableCluster(each, "prod", "no answer in 5 s") for each in ("pools", "clustertree")]
     warn_unreachable(SimpleNamespace(unreachable=lost), {"clustertree"})
     assert capsys.readouterr().err == "clustertree: cluster prod is unreachable: no answer in 5 s\n"

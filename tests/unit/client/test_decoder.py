@@ -65,7 +65,7 @@ def test_an_object_nested_too_deeply_leaves_the_others():
     assert page.resource_version == "9"
 
 
-def test_one_that_is_nested_too_deeply_and_one_that_does_not_fit_are_told_apart():
+def test_too_deep_objects_and_malformed_ones_are_distinguished():
     deep = {"metadata": {"name": "deep"}, "spec": {"n": "NESTED"}}
     bad = {"metadata": {"name": "bad"}, "spec": {"n": "x"}}
 

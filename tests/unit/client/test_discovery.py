@@ -31,7 +31,7 @@ def test_plural_singular_short_name_and_kind_are_understood(word):
     assert CATALOG.find(word).resource.plural == "nodes"
 
 
-def test_the_group_tells_namesakes_apart():
+def test_the_group_distinguishes_kinds_of_the_same_name():
     assert CATALOG.find("cluster.kosmos.io").resource.group == "kosmos.io"
     assert CATALOG.find("clusters.cluster.x-k8s.io").resource.version == "v1beta2"
 

@@ -75,7 +75,7 @@ def test_a_policys_denial_names_the_policy():
         'admission webhook "pods.example.com" denied the request: no',
     ],
 )
-def test_an_error_that_quotes_a_denial_is_none(quoted):
+def test_an_error_that_quotes_a_denial_is_no_denial(quoted):
     text = f'NodeTemplate.nyallocator.cybozu.io "web" is invalid: patch: Invalid value: "map[message:{quoted}]": strict'
     cause = {"reason": "FieldValueInvalid", "message": text, "field": "patch"}
     assert type(answer(422, "Invalid", text, {"causes": [cause]})) is errors.Invalid

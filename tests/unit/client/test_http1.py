@@ -244,7 +244,7 @@ async def test_answers_on_one_connection_do_not_add_up():
     assert script.connections == 1
 
 
-async def test_a_late_answer_is_never_taken_for_the_next_one():
+async def test_a_late_answer_is_not_matched_to_the_next_request():
     script = Script(b"", OK)
     async with pool_on(script) as pool:
         with pytest.raises(TimeoutError):

@@ -304,7 +304,7 @@ async def test_a_request_that_may_not_be_sent_any_more_is_not_handed_to_a_proxy(
 
 
 @pytest.mark.parametrize("by_proxy", [False, True], ids=["directly", "by a proxy"])
-async def test_an_answer_that_is_too_large_is_none(by_proxy):
+async def test_a_too_large_response_is_an_error(by_proxy):
     async def handler(request):
         return web.Response(body=b"x" * 2_000_000)
 

@@ -103,7 +103,7 @@ async def test_a_later_process_has_later_events(clock):
     assert Feed(clock).since(before.seq) is None
 
 
-def test_the_history_tells_every_change_since_its_beginning():
+def test_the_history_has_every_change_since_its_start():
     history = History(100.0)
     history.start([row("n1"), row("n2")], 100.0)
     history.record(200.0, [row("n1", "claimed")], [])

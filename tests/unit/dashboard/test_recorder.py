@@ -308,7 +308,7 @@ def test_a_refusal_is_forgotten_with_the_next_eviction_and_with_time(recorder, c
     assert recorder.explain(drain("old")) == drain("old")
 
 
-def test_an_event_about_a_template_tells_of_its_pods(recorder):
+def test_an_event_about_a_template_names_its_pods(recorder):
     about = {"apiVersion": "v1", "kind": "NodeTemplate", "name": "web"}
     event = Event(regarding=about, event_time="2029-12-31T23:59:00Z", type="Warning", reason="EvictedFailed")
     recorder.record_event(write_of(msgspec.structs.replace(event, note=f"n1: {REFUSED}"), "spares", T))

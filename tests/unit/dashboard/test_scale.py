@@ -80,7 +80,7 @@ def test_an_event_costs_the_same_however_many_nodes_there_are():
     assert many < 400
 
 
-def test_an_event_tells_only_what_changed():
+def test_an_event_contains_only_changes():
     fleet = Fleet(MANY)
     fleet.claim(7, 2)
     (row,) = fleet.refresh()

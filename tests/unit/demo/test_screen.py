@@ -32,7 +32,7 @@ def readings(*answers):
     return read
 
 
-def test_a_command_is_one_line_that_a_shell_reads_as_it_was_meant(screen):
+def test_a_command_is_one_quoted_line(screen):
     screen.offer("nodeyard", "approve", "abc", "--reason", "the demo's own")
     (line,) = printed(screen).splitlines()
     variable, program, *arguments = shlex.split(line)

@@ -103,6 +103,6 @@ def test_the_summary_fits_on_a_screen_however_much_is_wrong(fleet, width):
     assert "  and 86 more" in lines
 
 
-def test_a_fleet_without_faults_says_so(fleet):
+def test_a_fleet_without_faults_reports_none(fleet):
     ready = Fleet([each for each in fleet.nodes if each.is_ready], [], set())
     assert printed(summarize(ready, [], []))[0] == ["Everything is fine"]

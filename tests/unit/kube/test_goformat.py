@@ -35,7 +35,7 @@ def test_an_integer_is_never_shortened() -> None:
     assert number(12345678901234567890) == "12345678901234567890"
 
 
-def test_a_decimal_has_no_exponent_and_as_few_digits_as_tell_it_apart() -> None:
+def test_a_decimal_has_no_exponent_and_the_fewest_distinct_digits() -> None:
     assert [decimal(value) for value in (-9223372036854775808.0, 0.00001, 3)] == [
         "-9223372036854776000",
         "0.00001",

@@ -180,7 +180,7 @@ def test_an_invalid_quantity_is_named() -> None:
         of_pod(requesting({"containers": [container("c", {"cpu": "1", "memory": "1Gib"})]}))
 
 
-def test_statuses_that_repeat_the_spec_tell_nothing() -> None:
+def test_statuses_that_repeat_the_spec_are_omitted() -> None:
     pod = requesting(
         {"containers": [cpu("1", "a"), cpu("1", "b"), cpu("1", "c")]},
         {"containerStatuses": [resized("1", "1", "a"), resized("1", "2", "b"), given("c", None, {"cpu": "5"})]},

@@ -56,7 +56,7 @@ def test_without_a_running_operator_nothing_is_fine():
     assert "no operator runs spares" in render_answers([told])
 
 
-def test_a_condition_of_an_older_spec_says_so():
+def test_a_condition_of_an_older_generation_is_marked():
     told = answer(conditions=[condition("Ready", "False", generation=2)], generation=3)
     assert "observed at generation 2; the spec is at 3" in render_answers([told])
 

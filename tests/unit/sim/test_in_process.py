@@ -100,7 +100,7 @@ async def test_a_reader_that_is_busy_elsewhere_is_not_disturbed():
         assert await second == b"1"
 
 
-async def test_cancelling_the_reader_is_not_taken_for_silence():
+async def test_cancelling_the_reader_is_no_idle_timeout():
     clock = VirtualClock()
     async with transport(Answer(stream=ticking(clock, 500)), clock).stream(
         Request("GET", "/w", idle_timeout=60)

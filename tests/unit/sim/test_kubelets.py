@@ -20,7 +20,7 @@ def test_labels_and_taints_are_those_of_the_config_and_cluster_apis_own():
     assert said.taints == (UNINITIALIZED,)
 
 
-def test_an_empty_value_of_a_taint_is_none():
+def test_an_empty_value_of_a_taint_counts_as_missing():
     said = registration(config(taints=[{"key": "k", "effect": "NoExecute", "value": ""}]), is_control_plane=False)
     assert said.taints == ({"key": "k", "effect": "NoExecute"}, UNINITIALIZED)
 
@@ -72,13 +72,13 @@ def test_other_labels_and_the_kubelets_own_are_not(key):
 
 
 @pytest.mark.parametrize("text", ["a", "a b=c", "a=b c", "=x"])
-def test_a_label_that_is_none_keeps_the_machine_from_joining(text):
+def test_an_invalid_label_keeps_the_machine_from_joining(text):
     with pytest.raises(RegistrationError, match="is not a label"):
         registration(config(node_labels=text), is_control_plane=False)
 
 
 @pytest.mark.parametrize("text", ["k=v", "k=v:Sometimes"])
-def test_a_taint_that_is_none_keeps_the_machine_from_joining(text):
+def test_an_invalid_taint_keeps_the_machine_from_joining(text):
     with pytest.raises(RegistrationError, match="is not a taint"):
         registration(config(register_with_taints=text), is_control_plane=False)
 

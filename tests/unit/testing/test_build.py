@@ -115,7 +115,7 @@ def test_without_go_and_pypi_the_build_fails_with_one_line(
     )
 
 
-def test_a_version_that_is_none_is_one_clear_line(
+def test_an_invalid_version_is_one_clear_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("K8S_VERSION", "newest")

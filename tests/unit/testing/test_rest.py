@@ -171,7 +171,7 @@ def test_an_existing_object_is_replaced_at_its_version(script: Script) -> None:
     assert script.heard[-1][1] == {**NODE, "metadata": {"name": "n1", "resourceVersion": "7"}}
 
 
-def test_another_refusal_of_a_creation_is_not_taken_for_existence(script: Script) -> None:
+def test_another_refusal_of_a_creation_does_not_mean_that_the_object_exists(script: Script) -> None:
     script.answers["POST /api/v1/nodes"] = [(422, {"reason": "Invalid", "message": "bad name"})]
     with pytest.raises(RestError, match="bad name"):
         script.rest.replace_or_create(NODE)

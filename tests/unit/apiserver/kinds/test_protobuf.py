@@ -344,7 +344,7 @@ def test_a_value_that_has_no_json_form_is_refused(api_version: str, kind: str, r
         read(api_version, kind, raw)
 
 
-def test_a_number_that_is_none_is_refused() -> None:
+def test_an_invalid_number_is_refused() -> None:
     with pytest.raises(ContentError, match="json: unsupported value"):
         schema(tag(9, 1) + struct.pack("<d", float("nan")))
 

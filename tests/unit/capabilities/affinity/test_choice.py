@@ -251,7 +251,7 @@ def test_a_third_class_midway_keeps_all_that_may_be_running():
     assert previous("dc3", with_ready(release, lastAttemptedGeneration=3)) == ("dc2",)
 
 
-def test_a_third_class_that_is_among_those_before_is_none_of_them():
+def test_a_third_class_among_the_previous_ones_is_no_longer_previous():
     release = released("dc2", names.EXPLICIT, previous="dc3_dc1")
     assert previous("dc1", with_ready(release, "False", lastAttemptedGeneration=3)) == ("dc2", "dc3")
 

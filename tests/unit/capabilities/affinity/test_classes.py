@@ -276,7 +276,7 @@ def test_a_class_without_nodes_is_not_ready():
     assert conditions(status()) == {"Ready": ("False", "NoNodeMatches"), "NodesMatch": ("False", "NoNodeMatches")}
 
 
-def test_a_class_that_waits_for_its_users_says_so():
+def test_a_class_that_waits_for_its_users_reports_it():
     found = status(zones={"a": 1}, users=[USER], metadata=GOING)
 
     assert conditions(found)["Ready"] == ("False", "AffinityClassInUse")

@@ -224,7 +224,7 @@ def test_kinds_that_were_met_are_watched_by_their_metadata():
     assert all(each.optional for each in found.values())
 
 
-def test_a_release_under_an_earlier_prefix_is_found_where_there_is_none_of_the_right_name():
+def test_a_release_under_an_earlier_prefix_is_found():
     labels = {**OF_CACHE, names.APPLICATION_KIND: "Postgres", names.APPLICATION_NAME: "db"}
     old, right = release("pg-db", **labels), release("postgres-db", **labels)
     key = "application/Postgres/tenant-acme/db"

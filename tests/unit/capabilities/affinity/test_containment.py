@@ -169,7 +169,7 @@ def test_a_pod_that_cannot_be_scheduled_is_contained_in_every_class(node_selecto
         assert contains(compile_class(*placement), node_selector, required) == Inside(is_vacuous=True)
 
 
-def test_an_unsatisfiable_term_does_not_speak_for_the_others():
+def test_an_unsatisfiable_term_does_not_affect_the_others():
     required = selector([zone("In", "dc1"), zone("In", "dc2")], [zone("In", "dc1")])
     assert contains(compile_class(DC1, None), {}, required) == Inside()
 

@@ -194,7 +194,7 @@ def test_a_failed_condition_is_never_explained_as_fine():
     assert "not ready: InstallFailed: no chart" in said
 
 
-def test_an_application_is_meant_by_kind_namespace_and_name():
+def test_an_application_is_identified_by_kind_namespace_and_name():
     (ref,) = AFFINITY.explain.aliases["application"].parse("Postgres/tenant-acme/main-db")
 
     assert (ref.kind, ref.namespace, ref.name) == ("Postgres", HOME, "main-db")

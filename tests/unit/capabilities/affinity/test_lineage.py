@@ -317,7 +317,7 @@ def test_an_application_whose_kind_is_not_cached_is_looked_up_for_its_record():
     ],
     ids=["missing", "not served", "forbidden", "no answer", "not looked up yet"],
 )
-def test_a_record_that_cannot_be_read_is_no_proof_that_there_is_none(answer, ends_as):
+def test_an_unreadable_record_is_not_a_missing_record(answer, ends_as):
     shown = release(of=None)
 
     assert isinstance(found(pod("p", [shown]), shown, uncached=[POSTGRES], **{"main-db": answer}), ends_as)

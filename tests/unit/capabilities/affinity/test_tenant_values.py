@@ -188,7 +188,7 @@ def test_the_top_takes_the_cluster_from_the_platform_and_points_at_itself():
     }
 
 
-def test_the_top_has_a_gateway_and_a_host_of_its_own_where_it_says_so():
+def test_the_root_has_its_own_gateway_and_host_if_it_sets_them():
     made = root_values(tenant("root", spec={"gateway": True, "host": "a.test"}), None, secret("cozy-system", CLUSTER))
     assert (made.namespace["gateway"], made.namespace["host"]) == ("tenant-root", "a.test")
 

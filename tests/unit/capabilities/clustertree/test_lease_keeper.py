@@ -232,7 +232,7 @@ async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(env):
         assert await env.age("n1") > 10.0
 
 
-async def test_another_cluster_that_answers_does_not_speak_for_the_nodes_beyond_the_grace(env):
+async def test_another_cluster_that_answers_keeps_leases_only_during_the_grace(env):
     env.harness.put("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
     async with env.keeping() as loop_harness:
         await env.rounds(1)

@@ -102,7 +102,7 @@ def test_another_cluster_is_not_explained():
     assert settled_state(nodes=[]).why("Cluster", "west") is None
 
 
-def test_a_node_tells_its_leaf_nodes_from_those_of_other_models():
+def test_a_decision_lists_leaf_nodes_of_the_node_and_of_other_models():
     nodes = [leaf_node("n1", pool="a", zone="z"), leaf_node("n2", zone="z"), leaf_node("n3")]
     tree = settled_state(selector_model("a", pool="a"), selector_model("z", zone="z"), nodes=nodes)
 

@@ -86,7 +86,7 @@ def test_an_approval_is_for_one_other_leaf():
     assert second is not None
 
 
-def test_the_leases_follow_the_recorded_leaf_which_the_other_does_not_speak_for():
+def test_the_lease_input_marks_another_cluster_than_the_recorded_leaf():
     snapshot = swapped().snapshot()
     unnamed = swapped("").snapshot()
 

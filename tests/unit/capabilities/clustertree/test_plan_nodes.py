@@ -442,7 +442,7 @@ def test_a_hostname_that_fits_into_a_label_is_the_name():
     assert labels["kubernetes.io/hostname"] == name
 
 
-def test_a_diff_speaks_of_conditions_without_their_heartbeat():
+def test_a_diff_of_conditions_omits_heartbeats():
     tree = settled_state(nodes=[leaf_node("n1")])
 
     (action,) = tree.with_(leaf=leaf(leaf_node("n1", ready="Unknown"))).later(10).plan().plan.actions

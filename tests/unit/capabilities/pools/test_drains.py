@@ -265,7 +265,7 @@ def test_a_machine_without_node_has_nothing_to_drain(lost: Any) -> None:
     assert world.but(machines=[*world.machines, lost]).later(seconds=5).plan().reasons() == ["PoolDeleted"]
 
 
-def test_machines_that_are_counted_but_not_seen_yet_are_not_taken_for_none() -> None:
+def test_counted_but_unseen_machines_are_not_treated_as_missing() -> None:
     world = World.of(nodes=0, deployments={"gpu": deployment("gpu", status={"replicas": 2})})
     assert world.plan().reasons() == ["DrainStarted"]
 

@@ -139,7 +139,7 @@ def test_a_class_without_an_entry_for_the_provider_is_unfit() -> None:
     assert refused.value.field == "spec.providers.docker"
 
 
-def test_a_class_that_does_not_exist_is_never_taken_for_the_default() -> None:
+def test_a_missing_class_is_not_replaced_by_the_default() -> None:
     with pytest.raises(InvalidSpec, match='LatticeNodeClass "c" does not exist'):
         worker_template(build.cluster(), "p", WorkerPool(node_class="c"), None, SERVED)
 

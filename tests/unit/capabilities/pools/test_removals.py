@@ -129,7 +129,7 @@ def test_orphan_touches_neither_nodes_nor_pods() -> None:
 # Force
 
 
-def test_force_tells_cluster_api_not_to_drain() -> None:
+def test_force_disables_draining_by_cluster_api() -> None:
     outcome = World.of(policy="Force").plan()
     [action] = outcome.actions
     assert outcome.write(action).body["spec"] == {"template": {"metadata": {"annotations": EXCLUSIONS}}}

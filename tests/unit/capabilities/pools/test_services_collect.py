@@ -83,7 +83,7 @@ def test_a_pool_removed_from_the_spec_is_being_removed():
     assert [(each.pool, each.is_removed) for each in offers(after)] == [("gpu", True), ("web", False)]
 
 
-def test_before_the_pivot_no_pool_is_a_candidate_unless_there_is_none_to_wait_for():
+def test_before_the_pivot_no_pool_is_a_candidate_unless_none_is_awaited():
     elsewhere = Workload(uid="another", has_kubeconfig=True)
 
     assert set(unavailable(replace(world(), workload=elsewhere)).values()) == {Reason.CLUSTER_NOT_READY}

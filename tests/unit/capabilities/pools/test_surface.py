@@ -68,7 +68,7 @@ def test_a_machine_that_is_deleted_drains_its_node():
     assert (tile.state, tile.since) == (TileState.DRAINING, NOW - timedelta(hours=1))
 
 
-def test_a_node_of_the_same_name_on_another_cluster_is_not_meant():
+def test_a_node_of_the_same_name_on_another_cluster_is_another_object():
     elsewhere = Workload(uid="another", cluster=CLUSTER)
     assert tile_of(World.of().but(workload=elsewhere)) is None
 

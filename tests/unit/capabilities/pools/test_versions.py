@@ -150,7 +150,7 @@ def test_pools_follow_one_at_a_time_in_the_order_of_names():
     assert versions(on_version(ready, "a", NEW)) == {"x-pool-b": NEW}
 
 
-def test_counters_that_still_speak_of_the_machines_before_a_change_let_no_pool_pass():
+def test_outdated_counters_let_no_pool_pass():
     ready = with_control_plane(world(), NEW)
     assert versions(told(ready, "a", NEW)) == {}
     assert stop(told(ready, "a", NEW))["VersionWaits"].pool == "a"

@@ -96,7 +96,7 @@ def test_the_hash_does_not_depend_on_the_order_in_which_files_are_given() -> Non
     assert hash_of({"a": "1", "b": "2"}) == hash_of({"b": "2", "a": "1"})
 
 
-def test_the_hash_tells_where_a_name_ends() -> None:
+def test_the_hash_separates_names_and_contents() -> None:
     assert len({hash_of({"a": "bc"}), hash_of({"ab": "c"}), hash_of({"a": "", "bc": ""})}) == 3
 
 

@@ -207,6 +207,6 @@ def test_annotations_of_no_service_and_of_two_services_are_left_and_reported() -
     assert "fast, slow" in said(decision, "disks.example.com/disk-profile")
 
 
-def test_a_node_without_a_role_is_not_told_to_annotate_one() -> None:
+def test_a_node_without_a_role_gets_no_advice_to_annotate_one() -> None:
     snapshot = build.snapshot(build.node("lonely", spec={}), None)
     assert changes(asked(snapshot)) == ["AnnotateNode"]

@@ -24,7 +24,7 @@ def reporting(status: Any) -> Object:
 
 
 @pytest.mark.parametrize("priority", ["high", None, 1.5, [1]])
-def test_a_priority_that_is_no_number_is_none(priority: Any) -> None:
+def test_a_priority_that_is_no_number_counts_as_unset(priority: Any) -> None:
     assert watched.parse_profile(STORAGE, of_spec({"nodeSelector": {}, "priority": priority})).priority == 0
 
 

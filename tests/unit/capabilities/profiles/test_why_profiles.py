@@ -57,7 +57,7 @@ def test_a_profile_names_the_roles_and_nodes_that_have_it() -> None:
     }
 
 
-def test_a_profile_that_cannot_be_read_says_so_first() -> None:
+def test_an_unreadable_profile_is_reported_first() -> None:
     assert why_profile("p", compute_profile_body("p", "a = b\n")).rule == "ConfigurationInvalid"
 
 

@@ -122,7 +122,7 @@ def test_every_reason_has_one_message_with_words(reason: Reason) -> None:
         assert sample(kind, **facts).text() not in ("", reason.value)
 
 
-def test_every_candidate_reads_as_a_sentence_that_names_whom_it_is_about() -> None:
+def test_every_candidate_is_a_sentence_that_names_its_object() -> None:
     fleet = [owned("a", "web"), spare("b"), spare("c", labels={MIRRORED_NODE: "true"}), spare("d", is_ready=False)]
     templates = [
         template("web", 1),
@@ -237,7 +237,7 @@ def test_a_higher_priority_is_advised_only_where_another_template_keeps_the_spar
     assert remedies(why(cordoned, "Node", "a")) == ["Uncordon", "AddSpares", "RaisePriority"]
 
 
-def test_a_template_without_a_spare_of_other_labels_is_not_told_to_change_its_selector() -> None:
+def test_without_a_spare_of_other_labels_a_selector_change_is_not_advised() -> None:
     assert remedies(why(snapshot([], [template("web", 1)]), "NodeTemplate", "web")) == ["AddSpares"]
 
 
@@ -283,7 +283,7 @@ def test_a_template_that_gives_nodes_back_names_the_pods_that_it_waits_for() -> 
     assert "default/p on a" in decision.facts.text()
 
 
-def test_a_template_that_disowns_nodes_says_so_instead_of_reporting_a_shortage() -> None:
+def test_a_template_that_disowns_nodes_reports_that_and_no_shortage() -> None:
     mistaken = template("web", 2, selector={"matchLabels": {"typo": "x"}})
     decision = why(snapshot([owned("a", "web"), owned("b", "web")], [mistaken]), "NodeTemplate", "web")
     assert decision.facts.text() == (

@@ -51,7 +51,7 @@ def test_a_shortage_says_no_spare_nodes_found() -> None:
     assert condition(wire, "Sufficient") == ("False", "NoSpareNodesFound", "No spare nodes found")
 
 
-def test_a_shortage_behind_a_higher_template_says_so() -> None:
+def test_a_shortage_behind_a_higher_template_names_it() -> None:
     wire = said(snapshot([], [template("low"), template("high", priority=2)]))["low"]
     assert condition(wire, "Sufficient") == (
         "False",

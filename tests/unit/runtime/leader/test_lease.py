@@ -16,7 +16,7 @@ def test_a_first_holder_makes_no_transition():
     assert (spec.holder_identity, spec.lease_duration_seconds, spec.lease_transitions) == ("me", 15, 0)
 
 
-def test_taking_it_from_another_is_a_transition_and_taking_it_back_unnoticed_is_none():
+def test_a_lease_taken_from_another_holder_is_a_transition_and_one_retaken_is_not():
     assert acquire(held_by("other"), "me", 15, NOW).lease_transitions == 4
     assert acquire(held_by("me"), "me", 15, NOW).lease_transitions == 3
 
