@@ -55,15 +55,15 @@ def _key(value: Any) -> str:
     raise ManifestError(f"unsupported map key: {value}")
 
 
-def _is_too_deep(text: str | bytes) -> bool:
-    """Return True if the text is nested too deeply; building a tree of it would recurse in C without limit."""
+def is_deeper(text: str | bytes, levels: int) -> bool:
+    """Return True if the text is nested deeper; building a tree of a deep one would recurse in C without limit."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > DEEPEST:
+        if depth > levels:
             return True
     return False
 
@@ -73,7 +73,7 @@ def _refuse_depth(text: str | bytes) -> None:
     content = text if isinstance(text, bytes) else text.encode()
     brackets = content.count(b"[") + content.count(b"{")
     margin = max((len(line) - len(line.lstrip(b" -?:")) for line in content.splitlines()), default=0)
-    if brackets + margin > DEEPEST and _is_too_deep(text):
+    if brackets + margin > DEEPEST and is_deeper(text, DEEPEST):
         raise ManifestError(f"nested more than {DEEPEST} levels deep")
 
 

@@ -262,14 +262,7 @@ def _blocker(pool: RemovedPool, waiting: WaitingPod, status: WorkerPoolStatus) -
     if not pool.workload.cluster:
         ways.append(f"kubectl delete pod {metadata.name} --namespace {metadata.namespace}")
     return Blocker(
-        object=ObjectRef(
-            api_version="v1",
-            kind="Pod",
-            namespace=metadata.namespace,
-            name=metadata.name,
-            uid=metadata.uid,
-            cluster=pool.workload.cluster,
-        ),
+        object=pool.pod_ref(waiting.pod),
         reason=Reason.POD_AWAITED.value,
         message=f"{PodAwaited(node=waiting.node.metadata.name, error=error).text()}; {held_by}",
         since=metadata.deletion_timestamp or pool.started,

@@ -61,7 +61,7 @@ from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.message import NAMED, Message
-from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
+from nodeyard.plan.model import Disruption, FieldChange, Verb, Write
 
 
 def remove_pool(builder: PlanBuilder, snapshot: PoolsSnapshot, deployment: Object, pool_id: str) -> None:
@@ -209,18 +209,10 @@ def _evict(builder: PlanBuilder, pool: RemovedPool, waiting: tuple[WaitingPod, .
 
 
 def _evict_pod(builder: PlanBuilder, pool: RemovedPool, each: WaitingPod) -> None:
-    metadata, node = each.pod.metadata, each.node.metadata.name
-    ref = ObjectRef(
-        api_version="v1",
-        kind="Pod",
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-        cluster=pool.workload.cluster,
-    )
+    node = each.node.metadata.name
     builder.act(
         Verb.EVICT,
-        ref,
+        pool.pod_ref(each.pod),
         PodEvicted(pool=pool.pool, pod=each.name, node=node),
         Write(body=eviction_options(each.node)),
         disruption=Disruption.EVICTS,

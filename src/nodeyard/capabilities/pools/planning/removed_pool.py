@@ -31,7 +31,7 @@ from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot, Workloa
 from nodeyard.capabilities.pools.types import DeletionPolicy
 from nodeyard.kube import meta, timestamps
 from nodeyard.kube.json import Object
-from nodeyard.kube.objects import Node
+from nodeyard.kube.objects import Node, Pod
 from nodeyard.kube.patch import merge_diff, merge_patch
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
@@ -113,6 +113,17 @@ class RemovedPool:
         metadata = node.metadata
         return ObjectRef(
             api_version="v1", kind="Node", name=metadata.name, uid=metadata.uid, cluster=self.workload.cluster
+        )
+
+    def pod_ref(self, pod: Pod) -> ObjectRef:
+        metadata = pod.metadata
+        return ObjectRef(
+            api_version="v1",
+            kind="Pod",
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            cluster=self.workload.cluster,
         )
 
 

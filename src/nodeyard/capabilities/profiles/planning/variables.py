@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from nodeyard.capabilities.profiles.types import Source
+from nodeyard.kube.manifests import is_deeper
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -58,7 +59,8 @@ def merge(of_node: str, of_role: str) -> Variables:
 def _entries(text: str) -> Mapping[str, tuple[yaml.Node, yaml.Node]]:
     """Return key and value nodes by top-level key; the last of a duplicate key wins, as in most YAML parsers."""
     try:
-        _check_depth(text)
+        if is_deeper(text, _DEEPEST):
+            raise VariablesError(f"is nested more than {_DEEPEST} levels deep")
         document = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -73,14 +75,3 @@ def _entries(text: str) -> Mapping[str, tuple[yaml.Node, yaml.Node]]:
     if any(not isinstance(key, yaml.ScalarNode) for key, _value in document.value):
         raise VariablesError("has a key that is not a scalar")
     return {key.value: (key, value) for key, value in document.value}
-
-
-def _check_depth(text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _DEEPEST:
-            raise VariablesError(f"is nested more than {_DEEPEST} levels deep")
