@@ -73,3 +73,10 @@ def test_the_page_gives_a_reason_for_every_exception():
     rows = SECTION[SECTION.index("| exception |") :]
     listed = re.findall(r"`\w+/\w+`|`\w+` has no `\w+`", rows)
     assert sorted(listed) == sorted(extra | missing)
+
+
+def test_the_page_for_authors_lists_the_modules():
+    page = (ROOT / "docs" / "write-a-capability.md").read_text()
+    (listed,) = [line for line in page.splitlines() if line.startswith("1. Make a folder")]
+
+    assert [name for name in re.findall(r"`(\w+)`", listed) if name in LAYOUT] == LAYOUT
