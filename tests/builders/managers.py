@@ -17,7 +17,7 @@ from nodeyard.runtime.settings import Settings
 from nodeyard.sim.embedded import connect
 
 
-class Tap:
+class FaultyTransport:
     """Transport that records writes, and fails or hangs where a test tells it to."""
 
     def __init__(self, transport):
@@ -97,7 +97,7 @@ class World:
         self, identity="one", *, capability=labels.LABELS, more=(), plan_executor=InlinePlanExecutor, **settings
     ):
         client = connect(self.server)
-        tap = client.transport = Tap(client.transport)
+        tap = client.transport = FaultyTransport(client.transport)
         manager = Manager(
             client,
             [capability, *more],

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from random import Random
 
-from tests.builders.managers import Tap, cut
+from tests.builders.managers import FaultyTransport, cut
 
 from nodeyard.client.resources import LEASES
 from nodeyard.kube.names import NAMESPACE
@@ -24,7 +24,7 @@ class Replica:
         self.finishing = None
         """Event that a key awaits before it is released; None: nothing is in flight."""
         self.client = connect(server)
-        self.tap = self.client.transport = Tap(self.client.transport)
+        self.tap = self.client.transport = FaultyTransport(self.client.transport)
         self.shares = ShardLeases("trees", identity, self, clock=clock, random=Random(identity), timing=KEY_LEASE)
         if keys is not None:
             self.shares.set_keys(keys)

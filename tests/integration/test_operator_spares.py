@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from random import Random
 
 import pytest
-from tests.builders.managers import Tap, cut
+from tests.builders.managers import FaultyTransport, cut
 
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.spares import names
@@ -41,7 +41,7 @@ def client(server):
 @asynccontextmanager
 async def operator(server, clock, identity="one", **settings):
     client = connect(server)
-    tap = client.transport = Tap(client.transport)
+    tap = client.transport = FaultyTransport(client.transport)
     chosen = Settings(identity=identity, **settings)
     manager = Manager(client, [SPARES], chosen, clock=clock, random=Random(1), plan_executor=InlinePlanExecutor)
     async with manager.running():

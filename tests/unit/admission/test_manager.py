@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.builders.managers import Tap, cut
+from tests.builders.managers import FaultyTransport, cut
 
 from nodeyard.admission.certificates import RotationPolicy
 from nodeyard.admission.manager import Admission, Webhooks
@@ -21,7 +21,7 @@ async def client(clock):
     server = Server(clock=clock)
     await server.start(())
     client = connect(server)
-    client.transport = Tap(client.transport)
+    client.transport = FaultyTransport(client.transport)
     yield client
     await server.stop()
 

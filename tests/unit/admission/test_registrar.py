@@ -1,7 +1,7 @@
 """Registration of webhooks: paths and owners."""
 
 import pytest
-from tests.builders.managers import Tap
+from tests.builders.managers import FaultyTransport
 from tests.builders.rule_webhooks import GUARDED
 
 from nodeyard.admission.client_config import ByService
@@ -21,7 +21,7 @@ async def client(clock):
     server = Server(clock=clock)
     await server.start(())
     client = connect(server)
-    client.transport = Tap(client.transport)
+    client.transport = FaultyTransport(client.transport)
     yield client
     await server.stop()
 

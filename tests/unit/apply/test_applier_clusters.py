@@ -36,7 +36,7 @@ class Elsewhere:
     def swap(self, now):
         """Replace the cluster behind the name."""
         self._target = Target(
-            Client(self._leaf.line),
+            Client(self._leaf.transport),
             lookup,
             lambda _resource, answer: self.written.append(answer["metadata"]["name"]),
             lambda _resource, ref: self.deleted.append(str(ref)),
@@ -108,26 +108,26 @@ async def test_without_further_clusters_nothing_is_sent_to_our_own_by_mistake(wo
     outcome = await world.apply(planned((there("a"), patch())))
     [result] = outcome.results
     assert result.result is Result.FAILED
-    assert world.line.count("PATCH") == 0
+    assert world.transport.count("PATCH") == 0
 
 
 async def test_a_lost_answer_is_confirmed_by_a_get_in_that_cluster(world, leaf, elsewhere):
     await leaf.node("n1")
-    leaf.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
+    leaf.transport.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
     outcome = await world.apply(planned((there("a"), patch())))
     assert outcome.is_complete
-    assert [method for method, path, _ in leaf.line.sent if path.endswith("/n1")] == ["PATCH", "GET"]
-    assert world.line.count("GET") == 0
+    assert [method for method, path, _ in leaf.transport.sent if path.endswith("/n1")] == ["PATCH", "GET"]
+    assert world.transport.count("GET") == 0
 
 
 async def test_a_connection_lost_between_two_attempts_ends_the_action(world, leaf, elsewhere):
     await leaf.node("n1")
-    leaf.line.watch_error["PATCH"] = [NoAnswer(after_sending=False, may_have_run=False)] * 9
-    leaf.line.before = lambda _method, _path: setattr(elsewhere, "why", "gone")
+    leaf.transport.watch_error["PATCH"] = [NoAnswer(after_sending=False, may_have_run=False)] * 9
+    leaf.transport.before = lambda _method, _path: setattr(elsewhere, "why", "gone")
     outcome = await world.apply(planned((there("a"), patch())))
     [result] = outcome.results
     assert (result.result, result.message) == (Result.FAILED, "cluster leaf-1 is not connected: gone")
-    assert leaf.line.count("PATCH") == 1
+    assert leaf.transport.count("PATCH") == 1
 
 
 async def test_a_plan_is_not_sent_to_a_cluster_that_was_swapped_since_its_snapshot(world, leaf, elsewhere):
@@ -139,18 +139,18 @@ async def test_a_plan_is_not_sent_to_a_cluster_that_was_swapped_since_its_snapsh
         Result.HELD,
         "cluster leaf-1 may have been replaced since this was planned",
     )
-    assert leaf.line.sent == []
+    assert leaf.transport.sent == []
     assert (await world.apply(planned((there("a"), patch())), seen_at=5.0)).is_complete
 
 
 async def test_a_waiting_write_is_not_sent_to_a_swapped_cluster(world, leaf, elsewhere):
     await leaf.node("n1")
-    leaf.line.turn = asyncio.Event()
+    leaf.transport.turn = asyncio.Event()
     plan = planned((there("a"), patch()))
     running = asyncio.ensure_future(world.applier.apply(plan, may_write=lambda: True, seen_at=4.0))
     await settle()
     elsewhere.swap(5.0)
-    leaf.line.turn.set()
+    leaf.transport.turn.set()
     [result] = (await running).results
     assert result.result is Result.HELD
-    assert leaf.line.sent == []
+    assert leaf.transport.sent == []

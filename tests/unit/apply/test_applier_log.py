@@ -22,7 +22,7 @@ def acting(monkeypatch):
 
 async def test_a_write_is_logged_once_however_often_it_is_retried(world, acting):
     await world.node("n1")
-    world.line.watch_error["PATCH"] = [status(500, "InternalError")]
+    world.transport.watch_error["PATCH"] = [status(500, "InternalError")]
 
     await world.apply(planned((action("n1"), patch())))
 

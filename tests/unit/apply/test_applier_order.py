@@ -22,7 +22,7 @@ def step(id, *after, node="n1"):
 
 
 def sent(world):
-    return [next(iter(body["metadata"]["labels"])) for method, _, body in world.line.sent if method == "PATCH"]
+    return [next(iter(body["metadata"]["labels"])) for method, _, body in world.transport.sent if method == "PATCH"]
 
 
 async def test_an_action_starts_when_all_it_comes_after_are_done(world):
@@ -70,23 +70,23 @@ async def test_two_actions_of_one_id_are_a_mistake_of_the_planner(world):
 async def test_no_more_than_the_bound_are_in_flight_over_all_keys(world):
     for number in range(20):
         await world.node(f"n{number}")
-    world.line.flow_control = FlowControl(3)
-    world.line.gate = asyncio.Event()
+    world.transport.flow_control = FlowControl(3)
+    world.transport.gate = asyncio.Event()
     plans = [planned(*(step(f"a{n}", node=f"n{n}") for n in range(half, half + 10)), key=str(half)) for half in (0, 10)]
     running = asyncio.gather(*(world.applier.apply(each, may_write=lambda: True) for each in plans))
     await settle()
-    assert world.line.in_flight == 3
-    world.line.gate.set()
+    assert world.transport.in_flight == 3
+    world.transport.gate.set()
     outcomes = await running
     assert all(each.is_complete for each in outcomes)
-    assert world.line.most_in_flight == 3
+    assert world.transport.most_in_flight == 3
 
 
 async def test_one_that_waits_for_the_server_holds_up_no_other(world):
     for number in range(4):
         await world.node(f"n{number}")
-    world.line.watch_error["PATCH"] = [status(503, retry_after=3)]
-    world.line.flow_control = FlowControl(2)
+    world.transport.watch_error["PATCH"] = [status(503, retry_after=3)]
+    world.transport.flow_control = FlowControl(2)
     running = asyncio.ensure_future(
         world.applier.apply(planned(*(step(f"a{n}", node=f"n{n}") for n in range(4))), may_write=lambda: True)
     )

@@ -40,7 +40,7 @@ async def test_no_foreign_taint_is_lost_and_ours_is_added(world, lost_answers):
     names = [f"n{number}" for number in range(NODE_COUNT)]
     for name in names:
         await world.node(name)
-    world.line.watch_error["PATCH"] = [NoAnswer(after_sending=bool(n % 2)) for n in range(lost_answers)]
+    world.transport.watch_error["PATCH"] = [NoAnswer(after_sending=bool(n % 2)) for n in range(lost_answers)]
     writers, conflicts = [], 0
     for turn in range(4):
         nodes = (await world.client.list(NODES)).items
@@ -70,7 +70,7 @@ async def test_a_patch_of_an_atomic_list_is_not_sent_without_a_precondition(worl
     (result,) = (await world.apply(planned((action("n1"), patch(body))))).results
     assert result.result is Result.FAILED
     assert "needs a resourceVersion" in result.message
-    assert world.line.sent == []
+    assert world.transport.sent == []
 
 
 def two_steps(node):
@@ -91,7 +91,7 @@ async def test_a_following_write_uses_the_version_of_the_previous_one(world):
 
 async def test_a_concurrent_foreign_write_is_still_a_conflict(world):
     plan = two_steps(await world.node("n1"))
-    world.line.after["PATCH"] = [lambda: add_foreign(world, "n1", "example.com/foreign")]
+    world.transport.after["PATCH"] = [lambda: add_foreign(world, "n1", "example.com/foreign")]
 
     outcome = await world.apply(plan)
 
@@ -102,7 +102,7 @@ async def test_a_concurrent_foreign_write_is_still_a_conflict(world):
 async def test_a_version_read_by_a_confirming_get_is_not_used_for_the_next_write(world):
     """Others may write between our write and our read."""
     plan = two_steps(await world.node("n1"))
-    world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
+    world.transport.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
 
     outcome = await world.apply(plan)
 

@@ -47,7 +47,7 @@ async def test_a_real_servers_refusal_to_change_a_uid_is_a_conflict_too(world):
     await world.node("n1")
     cause = {"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}
     answer = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": [cause]}}
-    world.line.watch_error["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
+    world.transport.watch_error["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
     result = only(await world.apply(planned((action("n1", object=node_ref("n1", ZERO)), patch()))))
     assert result.result is Result.CONFLICT
 
@@ -63,7 +63,7 @@ async def test_a_policys_denial_names_the_policy(world):
     result = only(await world.apply(planned((action("a", Verb.CREATE, config_ref("c")), write))))
     assert (result.result, result.denied_by) == (Result.DENIED, "no-blue")
     assert "blue is out" in result.message
-    assert world.line.count("POST") == 1
+    assert world.transport.count("POST") == 1
 
 
 async def test_an_admission_denial_has_the_text_of_the_plan(world):
@@ -78,12 +78,12 @@ async def test_an_admission_denial_has_the_text_of_the_plan(world):
 @pytest.mark.parametrize("code", [400, 403, 422, 429, 500])
 async def test_a_webhooks_denial_is_one_whatever_its_code(world, code):
     await world.node("n1")
-    world.line.watch_error["PATCH"] = [
+    world.transport.watch_error["PATCH"] = [
         status(code, message='admission webhook "guard.example.com" denied the request: no')
     ]
     result = only(await world.apply(planned((action("n1"), patch()))))
     assert (result.result, result.denied_by) == (Result.DENIED, "guard.example.com")
-    assert world.line.count("PATCH") == 1
+    assert world.transport.count("PATCH") == 1
 
 
 async def test_an_invalid_object_fails_with_the_message_of_the_server(world):
@@ -92,12 +92,12 @@ async def test_an_invalid_object_fails_with_the_message_of_the_server(world):
     result = only(await world.apply(planned((action("n1"), write))))
     assert result.result is Result.FAILED
     assert "metadata.labels" in result.message
-    assert world.line.count("PATCH") == 1
+    assert world.transport.count("PATCH") == 1
 
 
 async def test_a_request_forbidden_by_rbac_fails_and_is_no_denial(world):
     await world.node("n1")
-    world.line.watch_error["PATCH"] = [status(403, "Forbidden", 'nodes "n1" is forbidden: User "x" cannot patch')]
+    world.transport.watch_error["PATCH"] = [status(403, "Forbidden", 'nodes "n1" is forbidden: User "x" cannot patch')]
     result = only(await world.apply(planned((action("n1"), patch()))))
     assert (result.result, result.denied_by) == (Result.FAILED, "")
 
@@ -111,16 +111,16 @@ async def test_a_budget_that_refuses_an_eviction_is_quoted_and_is_no_overload(wo
     assert "web" in result.message
     assert "disruption budget" in result.message
     assert result.retry_after == 10
-    assert world.line.count("POST") == 1
+    assert world.transport.count("POST") == 1
 
 
 async def test_an_eviction_rejected_by_flow_control_is_retried(world):
     await world.node("n1")
     await world.pod("p")
-    world.line.watch_error["POST"] = [status(429, "TooManyRequests", retry_after=1)]
+    world.transport.watch_error["POST"] = [status(429, "TooManyRequests", retry_after=1)]
     result = only(await world.apply(planned((action("a", Verb.EVICT, pod_ref("p")), Write()))))
     assert result.result is Result.DONE
-    assert world.line.count("POST") == 2
+    assert world.transport.count("POST") == 2
 
 
 async def test_a_kind_that_is_not_served_fails(world):
@@ -128,7 +128,7 @@ async def test_a_kind_that_is_not_served_fails(world):
     result = only(await world.apply(planned((action("a", object=ref), patch()))))
     assert result.result is Result.FAILED
     assert "does not serve Gone of example.com/v1" in result.message
-    assert world.line.sent == []
+    assert world.transport.sent == []
 
 
 async def test_one_failing_object_never_stops_the_others(world):

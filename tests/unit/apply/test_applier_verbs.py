@@ -87,11 +87,11 @@ async def test_a_first_apply_continues_with_our_own_object(world):
 
 async def test_a_first_apply_is_retried_while_the_existing_object_is_unreadable(world):
     await world.config("c", theirs="2")
-    world.line.watch_error["GET"] = [status(503, "ServiceUnavailable"), NoAnswer(after_sending=False)]
+    world.transport.watch_error["GET"] = [status(503, "ServiceUnavailable"), NoAnswer(after_sending=False)]
     result = only(await world.apply(first(a="1")))
     assert result.result is Result.FAILED
     assert "not ours" in result.message
-    assert world.line.count("PATCH") == 0
+    assert world.transport.count("PATCH") == 0
 
 
 async def test_a_merge_patch_changes_only_its_fields(world):

@@ -15,7 +15,7 @@ from .worlds import lookup, patch
 
 async def test_actions_statuses_and_events_share_the_bound_fairly(world):
     await world.node("n1")
-    client = Client(world.line)
+    client = Client(world.transport)
     recorder = Recorder(client, "tests", instance="pod-1", clock=world.clock, random=Random(1))
     writer = StatusWriter(client, "tests", lookup, clock=world.clock, random=Random(1))
     wanted = StatusWrite(object=node_ref("n1"), status={"phase": "Running"})
@@ -27,4 +27,4 @@ async def test_actions_statuses_and_events_share_the_bound_fairly(world):
     await recorder.drain()
 
     assert len((await world.client.list(EVENTS, "default")).items) == 1
-    assert world.line.flows == ["nodeyard-tests", "nodeyard-tests/status", "nodeyard-tests/events"]
+    assert world.transport.flows == ["nodeyard-tests", "nodeyard-tests/status", "nodeyard-tests/events"]

@@ -30,7 +30,7 @@ class Told:
 
 
 async def test_an_event_about_an_object_of_a_further_cluster_names_the_cluster(world):
-    recorder = Recorder(Client(world.line), "tests", instance="pod-1", clock=world.clock, random=Random(1))
+    recorder = Recorder(Client(world.transport), "tests", instance="pod-1", clock=world.clock, random=Random(1))
     recorder.record(Told())
     await recorder.drain()
     [event] = (await world.client.list(EVENTS, "default")).items
@@ -41,9 +41,9 @@ async def test_an_event_about_an_object_of_a_further_cluster_names_the_cluster(w
 
 async def test_a_status_of_an_object_of_a_further_cluster_is_not_written_to_ours_of_that_name(world):
     await world.node("n1")
-    writer = StatusWriter(Client(world.line), "tests", lookup, clock=world.clock, random=Random(1))
+    writer = StatusWriter(Client(world.transport), "tests", lookup, clock=world.clock, random=Random(1))
     wanted = StatusWrite(object=msgspec.structs.replace(node_ref("n1"), cluster="leaf-1"), status={"phase": "Running"})
     running = asyncio.ensure_future(writer.write([wanted], lambda _ref: None, may_write=lambda: True))
     (result,) = await world.finish(running)
-    assert (result.result, world.line.count("PATCH")) == (Result.FAILED, 0)
+    assert (result.result, world.transport.count("PATCH")) == (Result.FAILED, 0)
     assert "leaf-1" in result.message

@@ -32,7 +32,7 @@ class Told:
 
 
 def recorder_of(world, **options):
-    return Recorder(Client(world.line), "tests", instance="pod-1", clock=world.clock, random=Random(1), **options)
+    return Recorder(Client(world.transport), "tests", instance="pod-1", clock=world.clock, random=Random(1), **options)
 
 
 @asynccontextmanager
@@ -79,7 +79,7 @@ async def test_equal_events_within_ten_minutes_are_counted_on_one(world):
         (event,) = await events(world)
     assert event["series"] == {"count": 3, "lastObservedTime": "2026-01-01T00:19:58.000000Z"}
     assert event["eventTime"] == "2026-01-01T00:00:00.000000Z"
-    assert (world.line.count("POST"), world.line.count("PATCH")) == (1, 2)
+    assert (world.transport.count("POST"), world.transport.count("PATCH")) == (1, 2)
 
 
 async def test_after_ten_minutes_of_silence_it_is_a_new_event(world):
@@ -109,7 +109,7 @@ async def test_a_burst_is_written_in_few_requests(world):
     async with running(recorder):
         (event,) = await events(world)
     assert event["series"]["count"] == 100
-    assert world.line.count("POST") == 1
+    assert world.transport.count("POST") == 1
 
 
 async def test_an_event_that_the_server_has_forgotten_is_recreated(world):
@@ -127,7 +127,7 @@ async def test_an_event_that_the_server_has_forgotten_is_recreated(world):
 
 async def test_a_server_error_is_retried(world):
     recorder = recorder_of(world)
-    world.line.watch_error["POST"] = [status(503), NoAnswer(after_sending=True)]
+    world.transport.watch_error["POST"] = [status(503), NoAnswer(after_sending=True)]
     async with running(recorder):
         recorder.record(Told())
         await world.clock.advance(10)
@@ -137,7 +137,7 @@ async def test_a_server_error_is_retried(world):
 
 async def test_an_event_refused_by_the_server_is_dropped_and_the_next_is_recorded(world):
     recorder = recorder_of(world)
-    world.line.watch_error["POST"] = [status(403, "Forbidden", "no")]
+    world.transport.watch_error["POST"] = [status(403, "Forbidden", "no")]
     async with running(recorder):
         recorder.record(Told())
         recorder.record(Told(reason="Released"))
@@ -148,7 +148,7 @@ async def test_an_event_refused_by_the_server_is_dropped_and_the_next_is_recorde
 
 async def test_an_answer_that_is_no_object_loses_one_event_and_not_those_after_it(world):
     recorder = recorder_of(world)
-    world.line.watch_error["POST"] = [Response(200, {}, b"<html>back soon</html>")]
+    world.transport.watch_error["POST"] = [Response(200, {}, b"<html>back soon</html>")]
     async with running(recorder):
         recorder.record(Told())
         recorder.record(Told(reason="Released"))
@@ -167,10 +167,10 @@ async def test_a_full_queue_drops_and_counts(world):
 
 async def test_an_event_that_is_being_written_when_it_stops_is_left_for_the_drain(world):
     recorder = recorder_of(world)
-    world.line.gate = asyncio.Event()
+    world.transport.gate = asyncio.Event()
     async with running(recorder):
         recorder.record(Told())
-    world.line.gate.set()
+    world.transport.gate.set()
     await recorder.drain()
     assert [each["note"] for each in await events(world)] == ["took n1"]
 

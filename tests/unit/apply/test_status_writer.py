@@ -57,7 +57,9 @@ def writer(world, find=lookup):
     def on_written(_resource: Any, answer: Any) -> None:
         world.written.append(answer)
 
-    return StatusWriter(Client(world.line), "tests", find, clock=world.clock, random=Random(1), on_written=on_written)
+    return StatusWriter(
+        Client(world.transport), "tests", find, clock=world.clock, random=Random(1), on_written=on_written
+    )
 
 
 def wanted(wanted=WANTED, **more):
@@ -72,36 +74,36 @@ async def write(world, one, shown=None, may_write=lambda: True):
 
 async def test_a_queued_status_is_not_sent_after_the_lease_is_lost(world):
     made = await world.node("n1")
-    world.line.turn = asyncio.Event()
+    world.transport.turn = asyncio.Event()
     leads = True
     running = asyncio.ensure_future(writer(world).write([wanted()], lambda _ref: made, may_write=lambda: leads))
     await settle()
     leads = False
-    world.line.turn.set()
+    world.transport.turn.set()
     (result,) = await running
     assert (result.result, result.message, result.requests) == (Result.HELD, NOT_ALLOWED, 0)
-    assert world.line.sent == []
+    assert world.transport.sent == []
 
 
 async def test_a_status_that_differs_is_patched_through_the_subresource(world):
     made = await world.node("n1")
     result = await write(world, wanted({**made["status"], **WANTED}), made)
     assert (result.result, result.requests) == (Result.DONE, 1)
-    assert world.line.sent == [("PATCH", "/api/v1/nodes/n1/status", {"status": WANTED})]
+    assert world.transport.sent == [("PATCH", "/api/v1/nodes/n1/status", {"status": WANTED})]
     assert world.written[0]["status"]["capacity"] == {"cpu": "4"}
 
 
 async def test_a_status_that_is_as_wanted_costs_nothing(world):
     result = await write(world, wanted(), {"status": WANTED})
     assert (result.result, result.requests) == (Result.DONE, 0)
-    assert world.line.sent == []
+    assert world.transport.sent == []
 
 
 async def test_only_the_difference_is_sent(world):
     await world.node("n1")
     shown = {"status": {"capacity": {"cpu": "4", "memory": "1Gi"}, "phase": "Old"}}
     await write(world, wanted({"capacity": {"cpu": "4", "memory": "2Gi"}}), shown)
-    assert world.line.sent[0][2] == {"status": {"phase": None, "capacity": {"memory": "2Gi"}}}
+    assert world.transport.sent[0][2] == {"status": {"phase": None, "capacity": {"memory": "2Gi"}}}
 
 
 @pytest.mark.parametrize("shown", [NodeView(NodeStatus({"cpu": "4"})), NodeView(NodeStatus({"cpu": "4"}, ""))])
@@ -113,7 +115,7 @@ async def test_a_struct_that_shows_an_empty_value_as_none_is_no_difference(world
 async def test_a_struct_that_shows_something_else_is_a_difference(world):
     await world.node("n1")
     await write(world, wanted(), NodeView(NodeStatus({"cpu": "2"})))
-    assert world.line.sent[0][2] == {"status": {"capacity": {"cpu": "4"}}}
+    assert world.transport.sent[0][2] == {"status": {"capacity": {"cpu": "4"}}}
 
 
 async def test_a_zero_that_a_struct_shows_though_it_was_never_written_is_sent_with_the_rest(world):
@@ -122,13 +124,13 @@ async def test_a_zero_that_a_struct_shows_though_it_was_never_written_is_sent_wi
 
     await write(world, wanted({"nodes": 0, "phase": "Ready"}), shown)
 
-    assert world.line.sent[0][2] == {"status": {"nodes": 0, "phase": "Ready"}}
+    assert world.transport.sent[0][2] == {"status": {"nodes": 0, "phase": "Ready"}}
 
 
 async def test_a_boolean_in_the_place_of_a_number_is_a_difference(world):
     await world.node("n1")
     await write(world, wanted({"effective": {"on": True}}), FreeView(FreeStatus({"on": 1})))
-    assert world.line.sent[0][2]["status"]["effective"]["on"] is True
+    assert world.transport.sent[0][2]["status"]["effective"]["on"] is True
 
 
 @pytest.mark.parametrize("added", [{}, {"phase": "Running"}], ids=["as-wanted", "with-a-default"])
@@ -140,10 +142,10 @@ async def test_a_status_that_was_written_is_not_kept_in_memory(world, added):
     for number in range(count):
         one = StatusWrite(object=node_ref(f"n{number}"), status={"volumesInUse": ["x" * size]})
         answer = {"metadata": {"name": f"n{number}"}, "status": {**one.status, **added}}
-        world.line.watch_error["PATCH"] = [Response(200, {}, msgspec.json.encode(answer))]
+        world.transport.watch_error["PATCH"] = [Response(200, {}, msgspec.json.encode(answer))]
         (result,) = await writing.write([one], lambda _ref: None, may_write=lambda: True)
         assert result.requests == 1
-        world.line.sent.clear()
+        world.transport.sent.clear()
         world.written.clear()
     gc.collect()
     kept, _ = tracemalloc.get_traced_memory()
@@ -159,7 +161,7 @@ async def test_a_field_that_the_server_adds_is_not_fought_over(world):
             [wanted({**made["status"], **WANTED})], lambda _ref, shown=shown: shown(), may_write=lambda: True
         )
     assert "allocatable" in world.written[-1]["status"]
-    assert world.line.count("PATCH") == 1
+    assert world.transport.count("PATCH") == 1
 
 
 async def test_an_object_that_the_cache_does_not_have_is_written_all_the_same(world):
@@ -184,14 +186,14 @@ async def test_a_conflict_is_read_compared_and_written_again(world):
 
 async def test_endless_conflicts_end(world):
     made = await world.node("n1")
-    world.line.watch_error["PATCH"] = [status(409, "Conflict", "moved on")] * 9
+    world.transport.watch_error["PATCH"] = [status(409, "Conflict", "moved on")] * 9
     result = await write(world, wanted(), made)
     assert (result.result, result.message, result.requests) == (Result.CONFLICT, "moved on", 4)
 
 
 async def test_a_status_whose_response_was_lost_is_not_written_twice(world):
     made = await world.node("n1")
-    world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
+    world.transport.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
     # The server sets allocatable from capacity if it is missing.
     result = await write(world, wanted({**made["status"], **WANTED, "allocatable": {"cpu": "4"}}), made)
     assert (result.result, result.requests) == (Result.DONE, 1)
@@ -199,7 +201,7 @@ async def test_a_status_whose_response_was_lost_is_not_written_twice(world):
 
 async def test_server_errors_are_retried(world):
     made = await world.node("n1")
-    world.line.watch_error["PATCH"] = [status(429, retry_after=2), status(500)]
+    world.transport.watch_error["PATCH"] = [status(429, retry_after=2), status(500)]
     assert (await write(world, wanted(), made)).result is Result.DONE
     assert world.clock.monotonic() >= 2
 
@@ -216,7 +218,7 @@ async def test_the_real_servers_way_to_refuse_a_uid_is_understood(world):
     made = await world.node("n1")
     cause = {"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}
     answer = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": [cause]}}
-    world.line.watch_error["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
+    world.transport.watch_error["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
     one = StatusWrite(object=node_ref("n1", uid="00000000-0000-0000-0000-000000000000"), status=WANTED)
     assert (await write(world, one, made)).result is Result.DONE
 
@@ -229,7 +231,7 @@ async def test_no_status_is_written_without_the_lease(world):
 
 async def test_a_denial_is_reported_as_one(world):
     made = await world.node("n1")
-    world.line.watch_error["PATCH"] = [status(403, message='admission webhook "guard" denied the request: no')]
+    world.transport.watch_error["PATCH"] = [status(403, message='admission webhook "guard" denied the request: no')]
     assert (await write(world, wanted(), made)).result is Result.DENIED
 
 
@@ -263,10 +265,10 @@ async def test_a_kind_without_the_subresource_is_written_through_the_object(worl
     assert result.result is Result.DONE
     assert (await world.client.get(leaves, "a"))["status"] == {"ready": True}
 
-    world.line.sent.clear()
+    world.transport.sent.clear()
     other = msgspec.structs.replace(one, status={"ready": False})
     await statuses.write([other], lambda _ref: world.written[-1], may_write=lambda: True)
-    assert [(method, path) for method, path, _ in world.line.sent] == [("PATCH", "/apis/example.com/v1/leaves/a")]
+    assert [(method, path) for method, path, _ in world.transport.sent] == [("PATCH", "/apis/example.com/v1/leaves/a")]
 
 
 async def test_a_deleted_object_is_not_mistaken_for_one_without_the_subresource(world):
@@ -274,17 +276,17 @@ async def test_a_deleted_object_is_not_mistaken_for_one_without_the_subresource(
     await statuses.write([wanted()], lambda _ref: None, may_write=lambda: True)
     await world.node("n1")
     await statuses.write([wanted()], lambda _ref: None, may_write=lambda: True)
-    assert [path for method, path, _ in world.line.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
+    assert [path for method, path, _ in world.transport.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
 
 
 async def test_a_404_of_a_recreated_object_does_not_mean_a_missing_subresource(world):
     made = await world.node("n1")
     statuses = writer(world)
-    world.line.watch_error["PATCH"] = [status(404, "NotFound")]
+    world.transport.watch_error["PATCH"] = [status(404, "NotFound")]
     for uid in ("of-the-one-before", made["metadata"]["uid"]):
         one = StatusWrite(object=node_ref("n1", uid=uid), status=WANTED)
         await statuses.write([one], lambda _ref: None, may_write=lambda: True)
-    assert [path for method, path, _ in world.line.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
+    assert [path for method, path, _ in world.transport.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
 
 
 async def test_a_field_that_the_definition_lacks_is_left_out_and_not_sent_for_its_own_sake(world):

@@ -53,7 +53,7 @@ class NoAnswer(Exception):
         self.may_have_run = may_have_run
 
 
-class Line:
+class FaultyTransport:
     """Transport that counts requests and injects faults: `trouble` has faults by method, in order.
 
     `after` has actions of other writers by method, in order; each runs after the server has executed a request. A
@@ -121,20 +121,20 @@ class Line:
 
 
 class World:
-    """The cluster with an applier. `client` is another writer; the applier sends through `line`."""
+    """The cluster with an applier. `client` is another writer; the applier sends through `transport`."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
         self.server = Server(self.clock, seed=1)
         self.client = connect(self.server)
-        self.line = Line(self.client.transport)
+        self.transport = FaultyTransport(self.client.transport)
         self.written: list[Any] = []
         self.deleted: list[ObjectRef] = []
         self.applier = self.applier_with()
 
     def applier_with(self, **options: Any) -> Applier:
         return Applier(
-            Client(self.line),
+            Client(self.transport),
             "tests",
             lookup,
             clock=self.clock,

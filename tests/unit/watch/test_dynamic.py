@@ -23,7 +23,7 @@ OTHER_WIDGETS = untyped("other.dev", "v1", "widgets", "Widget", namespaced=False
 MAPS = Watch(CONFIG_MAPS, label_selector="declares=yes")
 
 
-class Tap:
+class FaultyTransport:
     """Transport that records watches by path, refuses some, and ends them as if the kind were deleted."""
 
     def __init__(self, inner):
@@ -71,7 +71,7 @@ async def harness(clock):
     server = Server(clock, seed=1)
     await server.start(())
     harness = Harness(clock, server)
-    harness.tap = harness.client.transport = Tap(harness.client.transport)
+    harness.tap = harness.client.transport = FaultyTransport(harness.client.transport)
     harness.named = []
     harness.troubles = []
     yield harness

@@ -8,7 +8,7 @@ from nodeyard.runtime.capability import Watch
 from nodeyard.watch.dynamic import MOST
 
 from .harness import WIDGETS
-from .test_dynamic import NODE_WATCH, Tap, make, refresh, register
+from .test_dynamic import NODE_WATCH, FaultyTransport, make, refresh, register
 from .test_dynamic import harness as harness  # a fixture
 
 PATH = "/apis/example.dev/v1/widgets"
@@ -105,7 +105,7 @@ async def test_a_forbidden_kind_is_reported_and_not_retried_hot(view, harness, c
 
 
 def counting(tap, attempts):
-    inner = Tap.stream.__get__(tap)
+    inner = FaultyTransport.stream.__get__(tap)
 
     def stream(request):
         if request.path == PATH:

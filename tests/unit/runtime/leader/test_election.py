@@ -25,7 +25,7 @@ async def server(clock):
     await server.stop()
 
 
-class Line:
+class FaultyTransport:
     """Transport of a client that can be cut or hang."""
 
     def __init__(self, transport):
@@ -68,7 +68,7 @@ class Late:
 class Candidate:
     def __init__(self, server, clock, identity):
         self.client = connect(server)
-        self.line = self.client.transport = Line(self.client.transport)
+        self.transport = self.client.transport = FaultyTransport(self.client.transport)
         self.changes = []
         self.leader = Leader(NAME, identity, clock, on_change=self.changes.append)
         self._stopped = asyncio.Event()
@@ -80,7 +80,7 @@ class Candidate:
 
     async def kill(self):
         """Stop like a killed process: no Lease is released."""
-        self.line.is_cut = True
+        self.transport.is_cut = True
         await self.stop()
 
 
@@ -155,10 +155,10 @@ async def test_a_right_that_lapsed_during_a_late_renewal_is_signalled_again(cloc
 async def test_answers_that_are_no_lease_are_outlived(server, clock):
     async with candidates(server, clock, "one") as (one,):
         await clock.advance(1)
-        one.line.is_closed_for_maintenance = True
+        one.transport.is_closed_for_maintenance = True
         await clock.advance(20)
         assert not one.leader.may_write()
-        one.line.is_closed_for_maintenance = False
+        one.transport.is_closed_for_maintenance = False
         await clock.advance(5)
         assert one.leader.may_write()
 
@@ -177,9 +177,9 @@ async def test_renewals_are_micro_timestamps_and_on_time(server, clock):
 async def test_a_renewal_is_one_request(server, clock):
     async with candidates(server, clock, "one") as (one,):
         await clock.advance(1)
-        before = one.line.writes
+        before = one.transport.writes
         await clock.advance(20)
-        assert 9 <= one.line.writes - before <= 12
+        assert 9 <= one.transport.writes - before <= 12
 
 
 async def test_at_no_moment_do_two_lead(server, clock):
@@ -195,7 +195,7 @@ async def test_a_leader_that_is_cut_off_stops_before_another_begins(server, cloc
         await clock.advance(1)
         async with candidates(server, clock, "two") as (two,):
             await clock.advance(1)
-            one.line.is_cut = True
+            one.transport.is_cut = True
             stopped = begun = None
             for tenth in range(400):
                 await clock.advance(0.1)
@@ -212,20 +212,20 @@ async def test_a_leader_that_is_cut_off_stops_before_another_begins(server, cloc
 async def test_a_request_that_hangs_does_not_prolong_the_right_to_write(server, clock):
     async with candidates(server, clock, "one") as (one,):
         await clock.advance(1)
-        one.line.hangs = True
+        one.transport.hangs = True
         await clock.advance(10.5)
         assert not one.leader.may_write()
         assert one.changes == [True, False]
-        one.line.hangs = False
+        one.transport.hangs = False
 
 
 async def test_a_short_outage_changes_nothing(server, clock):
     async with candidates(server, clock, "one", "two") as (one, two):
         await clock.advance(1)
         leader = one if one.leader.may_write() else two
-        leader.line.is_cut = True
+        leader.transport.is_cut = True
         await clock.advance(5)
-        leader.line.is_cut = False
+        leader.transport.is_cut = False
         await clock.advance(30)
         assert leader.leader.may_write()
         assert leader.changes == [True]
@@ -234,9 +234,9 @@ async def test_a_short_outage_changes_nothing(server, clock):
 async def test_a_renewal_with_a_lost_response_is_confirmed_by_a_get(server, clock):
     async with candidates(server, clock, "one") as (one,):
         await clock.advance(1)
-        one.line.loses_answers = True
+        one.transport.loses_answers = True
         await clock.advance(4)
-        one.line.loses_answers = False
+        one.transport.loses_answers = False
         await clock.advance(30)
         assert one.changes == [True]
         assert (await lease(server))["leaseTransitions"] == 0
@@ -245,9 +245,9 @@ async def test_a_renewal_with_a_lost_response_is_confirmed_by_a_get(server, cloc
 async def test_a_leader_that_lost_the_lease_gets_it_again_when_it_is_free(server, clock):
     async with candidates(server, clock, "one") as (one,):
         await clock.advance(1)
-        one.line.is_cut = True
+        one.transport.is_cut = True
         await clock.advance(60)
-        one.line.is_cut = False
+        one.transport.is_cut = False
         await clock.advance(20)
         assert one.changes == [True, False, True]
 

@@ -53,9 +53,9 @@ class Harness:
         self.connections = []
         self.probes = 0
         self.connecting = asyncio.Semaphore(1)
-        self.line = RemoteTransport("leaf-1", lambda: self.connection.probe_soon())
+        self.transport = RemoteTransport("leaf-1", lambda: self.connection.probe_soon())
         self.connection = Connection(
-            self.given, self.connect, self.line, self, clock=clock, random=Random(1), connecting=self.connecting
+            self.given, self.connect, self.transport, self, clock=clock, random=Random(1), connecting=self.connecting
         )
         self.task = None
 
@@ -241,7 +241,7 @@ async def test_new_credentials_that_do_not_work_leave_nothing_of_the_old_ones(ha
     await clock.advance(0.1)
     assert harness.read() == ["lost the credentials are rejected: the server answered 401"]
     with pytest.raises(TransportError, match="not connected"):
-        await harness.line.send(Request("GET", "/"))
+        await harness.transport.send(Request("GET", "/"))
 
 
 async def test_a_refused_kubeconfig_is_not_tried_again_until_it_changes(harness, clock):
@@ -323,9 +323,15 @@ class Secrets(Harness):
         self.reads = 0
         self.used = []
         self.connection = Connection(
-            RemoteClusterRef("leaf-1", secret=SECRET), self.connect, self.line, self, clock=clock, random=Random(1),
-            connecting=self.connecting, read=self.read_secret,
-        )  # fmt: skip
+            RemoteClusterRef("leaf-1", secret=SECRET),
+            self.connect,
+            self.transport,
+            self,
+            clock=clock,
+            random=Random(1),
+            connecting=self.connecting,
+            read=self.read_secret,
+        )
 
     def connect(self, given):
         self.used.append(given.kubeconfig)
