@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from nodeyard.apiserver import kubeconfig
 from nodeyard.process.certificates import Authority
-from nodeyard.testing import kubeconfig, users
+from nodeyard.testing import users
 
 
 def test_a_kubeconfig_with_a_token_is_valid_yaml_only_the_owner_can_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Writes the kubeconfig of an embedded API server."""
+"""Kubeconfigs of test servers: one context with inline credentials."""
 
 from __future__ import annotations
 
@@ -6,32 +6,48 @@ import base64
 from pathlib import Path
 
 from nodeyard.cli.failures import Failure
+from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump
-from nodeyard.process.certificates import write_private
+from nodeyard.process.certificates import Pair, write_private
 
 _NAME = "nodeyard"
 
 
+def with_token(url: str, authority: bytes, token: str) -> Object:
+    return _config(url, authority, {"token": token})
+
+
+def with_certificate(url: str, authority: bytes, pair: Pair) -> Object:
+    user = {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
+    return _config(url, authority, user)
+
+
+def write(path: Path, config: Object) -> Path:
+    """Write a kubeconfig that only its owner can read; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, dump(config).encode())
+    return path
+
+
 def write_kubeconfig(path: Path, url: str, authority: bytes, token: str) -> None:
-    """Write a kubeconfig with inline credentials, readable only by its owner."""
-    config = {
+    """Write the kubeconfig of `nodeyard apiserver`."""
+    try:
+        write(path, with_token(url, authority, token))
+    except OSError as error:
+        raise Failure(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _config(url: str, authority: bytes, user: Object) -> Object:
+    cluster = {"server": url, "certificate-authority-data": _base64(authority)}
+    return {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [
-            {
-                "name": _NAME,
-                "cluster": {
-                    "server": url,
-                    "certificate-authority-data": base64.b64encode(authority).decode(),
-                },
-            }
-        ],
-        "users": [{"name": _NAME, "user": {"token": token}}],
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": user}],
         "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME}}],
         "current-context": _NAME,
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_private(path, dump(config).encode())
-    except OSError as error:
-        raise Failure(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -8,10 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from nodeyard.apiserver import kubeconfig
 from nodeyard.apiserver.durability.data_directory import read_authority
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.process.certificates import Authority
-from nodeyard.testing import kubeconfig, users
+from nodeyard.testing import users
 from nodeyard.testing.directories import Directory
 from nodeyard.testing.ports import free_port
 from nodeyard.testing.processes import Process

@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from nodeyard.apiserver import kubeconfig
 from nodeyard.process.certificates import Authority, signing_key, write_private
-from nodeyard.testing import audit_log, kubeconfig, users
+from nodeyard.testing import audit_log, users
 from nodeyard.testing.capi import ClusterApi
 from nodeyard.testing.component import Component, Site
 from nodeyard.testing.directories import Directory

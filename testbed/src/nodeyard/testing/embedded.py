@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from nodeyard.apiserver import kubeconfig
 from nodeyard.apiserver.audit import to_file
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import NAMES
@@ -19,7 +20,7 @@ from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.certificates import Authority
 from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
-from nodeyard.testing import audit_log, kubeconfig, users
+from nodeyard.testing import audit_log, users
 from nodeyard.testing.directories import Directory
 from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.ports import LOOPBACK

@@ -24,11 +24,11 @@ import aiohttp
 from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
+from nodeyard.apiserver import kubeconfig
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.responses import encode
 from nodeyard.process.certificates import Authority
-from nodeyard.testing import kubeconfig
 from nodeyard.testing.directories import Directory
 from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.ports import LOOPBACK
