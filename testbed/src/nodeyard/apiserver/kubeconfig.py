@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 
 from nodeyard.cli.failures import Failure
@@ -23,18 +24,22 @@ def with_certificate(url: str, authority: bytes, pair: Pair) -> Object:
 
 
 def write(path: Path, config: Object) -> Path:
-    """Write a kubeconfig that only its owner can read; return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_private(path, dump(config).encode())
+    """Write a kubeconfig that only its owner can read, as JSON, which is YAML as well; return its path."""
+    _write(path, json.dumps(config, indent=2))
     return path
 
 
 def write_kubeconfig(path: Path, url: str, authority: bytes, token: str) -> None:
-    """Write the kubeconfig of `nodeyard apiserver`."""
+    """Write the kubeconfig of `nodeyard apiserver`, as people read it."""
     try:
-        write(path, with_token(url, authority, token))
+        _write(path, dump(with_token(url, authority, token)))
     except OSError as error:
         raise Failure(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, text.encode())
 
 
 def _config(url: str, authority: bytes, user: Object) -> Object:
