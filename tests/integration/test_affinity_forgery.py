@@ -325,3 +325,22 @@ def test_a_release_that_lost_its_labels_still_belongs_to_a_paused_application(af
     open_home.annotate("nodeyard.dev/paused", None)
 
     affinity.wait_until(lambda: open_home.labels() == before, "the labels are put back")
+
+
+@pytest.mark.parametrize("paused", [None, "true"], ids=["repaired", "paused"])
+def test_pods_of_a_release_that_was_deleted_keep_to_its_class(affinity, open_home, paused):
+    """Flux leaves the workloads of a suspended release behind."""
+    open_home.annotate("nodeyard.dev/paused", paused)
+    for _ in range(1 if paused else 10):
+        affinity.delete(names.RELEASE_KIND, RELEASE, open_home.namespace)
+        refused = open_home.of_workload()
+        assert is_refused(refused), refused.content
+        assert f'AffinityClass "{open_home.allowed}"' in refused.message
+    if paused:
+        assert affinity.release("Vault", open_home.namespace, "main") is None
+        assert open_home.of_workload(**HERE).status == 201
+
+    open_home.annotate("nodeyard.dev/paused", None)
+
+    affinity.wait_until(lambda: affinity.release("Vault", open_home.namespace, "main"), "the release is made again")
+    assert is_refused(open_home.of_workload())

@@ -286,6 +286,15 @@ def test_a_release_named_in_a_record_belongs_to_that_application(shown):
     assert lineage.dead_ends == ()
 
 
+def test_a_missing_release_belongs_to_the_application_that_recorded_it():
+    lineage = found(pod("p", [DEPLOYMENT]), DEPLOYMENT, records=[an_application()])
+
+    assert (lineage.application, lineage.claims[0].affinity_class) == (POSTGRES, "dc2")
+    assert way(lineage)[-1] == "HelmRelease postgres-main-db"
+    assert ends(lineage) == [("postgres-main-db", Reason.OWNER_MISSING)]
+    assert isinstance(found(pod("p", [DEPLOYMENT]), DEPLOYMENT), Unowned)
+
+
 def test_a_record_of_a_release_in_another_namespace_or_of_another_kind_counts_not():
     elsewhere, shown = an_application(), release(of=None)
     elsewhere["metadata"]["namespace"] = "tenant-other"

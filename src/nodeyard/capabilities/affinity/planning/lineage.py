@@ -7,7 +7,8 @@ follows the label that Flux sets on what it installs: the HelmRelease of that na
 
 A HelmRelease that the record of an Application (`planning.class_record`) names ends the path, whatever its labels and
 owners are: who may write HelmReleases can remove them. So does one with the labels of an application. One with neither
-was installed by another release, and the walk goes on.
+was installed by another release, and the walk goes on. A HelmRelease that is missing ends the path as well if a record
+names it: Flux leaves the workloads of a suspended HelmRelease behind when it is deleted.
 
 Where the Applications of a kind are not cached, the one that the HelmRelease is named after is looked up, so that a
 record is not missed.
@@ -246,7 +247,7 @@ class _Walk:
         namespace = step.metadata.namespace or step.ref.namespace
         api_version, kind, name, uid = owner.api_version, owner.kind, owner.name, owner.uid
         ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid)
-        found = self._lookup(step, ref)
+        found = self._available(step, ref, self._find(ref))
         record = None if found is None else read_record(found.annotations, uid)
         return unbacked if record is None or record.release != step.ref.name else Claim(step, application, record)
 
@@ -287,13 +288,16 @@ class _Walk:
             limit = f"more than {MAX_DEPTH} steps" if below.depth >= MAX_DEPTH else f"more than {MAX_OBJECTS} owners"
             self._add_dead_end(DeadEnd(ref, Reason.OWNER_UNKNOWN, f"not followed: {limit}", below))
             return
-        found = self._lookup(below, ref)
-        if found is not None:
-            self._visit(below, ref, found, is_labelled)
-
-    def _lookup(self, below: Step, ref: ObjectRef) -> ObjectMeta | None:
-        """Return the referenced object; None, with a dead end or pending lookup, if it is not available."""
         found = self._find(ref)
+        if isinstance(found, Missing) and _is_release(ref):
+            metadata = ObjectMeta(name=ref.name, namespace=ref.namespace)
+            self._releases += self._claims(Step(ref, metadata, below, is_labelled, below.depth + 1))
+        available = self._available(below, ref, found)
+        if available is not None:
+            self._visit(below, ref, available, is_labelled)
+
+    def _available(self, below: Step, ref: ObjectRef, found: LookupResult) -> ObjectMeta | None:
+        """Return the referenced object; None, with a dead end or pending lookup, if it is not available."""
         if isinstance(found, ObjectMeta):
             if not ref.uid or found.uid == ref.uid:
                 return found

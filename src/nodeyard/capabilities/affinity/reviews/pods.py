@@ -255,8 +255,16 @@ def _controller_ref(pod: ReviewedMeta, namespace: str) -> ObjectRef | None:
 
 
 def application_ref(lineage: Owned) -> ObjectRef:
-    """Return the Application that owns the release; the release if none does."""
+    """Return the Application that recorded or owns the release; the release if none does."""
     application = lineage.application
+    if lineage.record is not None:
+        return ObjectRef(
+            api_version=f"{application.group}/{names.VERSION}",
+            kind=application.kind,
+            name=application.name,
+            namespace=lineage.release.ref.namespace,
+            uid=lineage.record.uid,
+        )
     for owner in lineage.release.metadata.owner_references:
         if (owner.kind, owner.name) == (application.kind, application.name):
             namespace = lineage.release.ref.namespace
