@@ -563,6 +563,29 @@ def test_a_bulk_removal_by_a_role_waits_for_approval(api, profiles_env, operator
     assert all(profiles_env.exists(COMPUTE, node) for node in nodes[:3])
 
 
+def test_an_approval_on_a_role_does_not_wait_for_paused_nodes(api, profiles_env, operator):
+    """It would cover nodes that are moved to the role meanwhile."""
+    operator(PROFILES, limit=parse_limit("2,10%"))
+    profiles_env.compute_profile("p", SHARED)
+    profiles_env.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    *nodes, paused = [profiles_env.node(f"n{number}") for number in range(4)]
+    for node in (*nodes, paused):
+        profiles_env.wait_until_settled(node, "p")
+    profiles_env.annotate(NODE, paused, {PAUSED: "true"})
+    profiles_env.annotate(ROLE, "edpm-compute", {names.CELL: None})
+
+    told = profiles_env.wait_until(lambda: profiles_env.events(ROLE, "NeedsApproval"), "the role tells of it")
+    (id,) = re.findall(r"`nodeyard approve (\w+)` to proceed", told[-1]["note"])
+    command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+
+    profiles_env.wait_until(lambda: not any(profiles_env.exists(COMPUTE, node) for node in nodes), "computes are gone")
+    profiles_env.wait_until(lambda: not approved(profiles_env, ROLE, "edpm-compute"), "the approval has ended", 60)
+    assert profiles_env.exists(COMPUTE, paused)
+    profiles_env.annotate(NODE, paused, {PAUSED: None})
+    profiles_env.wait_until(lambda: not profiles_env.exists(COMPUTE, paused), "a single node needs no approval")
+
+
 def test_a_bulk_removal_by_a_selector_waits_for_approval(api, profiles_env, operator):
     operator(PROFILES, limit=parse_limit("2,10%"))
     profiles_env.network_profile("dpdk", DPDK, spec={"nodeSelector": {"rack": "r1"}})

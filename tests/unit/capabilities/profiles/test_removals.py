@@ -23,7 +23,7 @@ from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.report.events import events
 from nodeyard.kube.json import Object
-from nodeyard.kube.names import APPROVE
+from nodeyard.kube.names import APPROVE, PAUSED
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.identity import group_id
 from nodeyard.plan.model import Action, Planned
@@ -162,6 +162,15 @@ def test_an_approval_on_a_role_is_removed_with_its_last_action():
     assert ended(ProfilesView(approved_role(removal(1), removal(2), generation=2), *nodes)) == removal(2)
     asked = {APPROVE: removal(), names.NETWORK_PROFILE: "dpdk"}
     assert ended(ProfilesView(role_body(annotations=asked), dpdk(), *nodes)) is None
+
+
+def test_an_approval_on_a_role_does_not_wait_for_paused_nodes():
+    """It would cover the nodes that are moved to the role meanwhile."""
+    paused = node("n0", role="edpm-compute", annotations={PAUSED: "true"})
+    working = [node("n1", role="edpm-compute"), agent("n1")]
+    role = approved_role(removal())
+    assert ended(ProfilesView(role, paused, agent("n0"))) is None
+    assert ended(ProfilesView(role, paused, agent("n0"), *working)) is False
 
 
 # the cost of counting

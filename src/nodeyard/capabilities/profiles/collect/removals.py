@@ -100,6 +100,8 @@ def _sibling_index(snapshot: NodeSnapshot) -> tuple[str, str]:
 
 
 # what an approval is still needed for
+#
+# Paused nodes need none: an approval that waited for them would cover nodes that join meanwhile.
 
 
 def find_open_of_role(view: View, role: OpenStackDataPlaneRole, services: Iterable[Service]) -> Collection[str]:
@@ -113,7 +115,7 @@ def find_open_of_role(view: View, role: OpenStackDataPlaneRole, services: Iterab
             return (EVERY_GROUP,)
         profiles = _selecting(view, service, namespace) if asked is None and not service.create_when else ()
         nodes = _affected_nodes(view, service, names.BY_ROLE, f"{namespace}/{role.metadata.name}", profiles)
-        if any(True for _ in nodes):
+        if not all(node.is_paused for node in nodes):
             found.add(removal_group(service.name, _revision(role)))
     return found
 
@@ -131,7 +133,7 @@ def find_open(view: View, service: Service, namespaces: Iterable[str], root: Any
         for namespace in namespaces:
             profiles = _selecting(view, service, namespace)
             for node in _affected_nodes(view, service, watched.WITHOUT_ROLE, namespace, profiles):
-                if (live := view.get(kind, node.name, namespace)) is not None:
+                if not node.is_paused and (live := view.get(kind, node.name, namespace)) is not None:
                     yield live
 
     def find() -> Collection[str]:
