@@ -123,7 +123,7 @@ def test_a_json_patch_that_cannot_be_applied_is_unprocessable(http, target, oper
     assert http.get(target).json["data"] == {"k": "v", "l": "w"}
 
 
-def test_replacing_a_key_that_is_not_there_adds_it(http, target):
+def test_replacing_a_missing_key_adds_it(http, target):
     answer = http.patch(target, [{"op": "replace", "path": "/data/nope", "value": "x"}], JSON_PATCH)
 
     assert answer.json["data"] == {"k": "v", "l": "w", "nope": "x"}

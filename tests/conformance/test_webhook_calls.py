@@ -76,7 +76,7 @@ def test_a_server_with_another_name_than_the_service_is_not_trusted(
     assert f'Post "https://{service}:{hooks.port}/?timeout=10s": tls: failed to verify certificate:' in answer.message
 
 
-def test_a_service_that_is_not_there_fails_the_write(http, hooks, register, configmaps, namespace):
+def test_a_missing_service_fails_the_write(http, hooks, register, configmaps, namespace):
     register("Validating", {"clientConfig": by_service(hooks, namespace)}, {"name": "probe.example.com"})
     register.settle()
 

@@ -83,7 +83,7 @@ def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_message_of_th
     assert platform.operator.metric("nodeyard_affinity_reviews_total", affinity_class="dc1", decision="denied") >= 1
 
 
-def test_a_class_that_is_not_there_refuses_pods_with_the_message_of_the_design_and_counts_once_it_is(platform):
+def test_a_missing_class_refuses_pods_with_the_message_of_the_design_and_counts_once_it_is(platform):
     gone = unique("gone")
     acme = platform.tenant(unique("acme"), defaultAffinityClass="dc1", allowedAffinityClasses=["dc1", gone])
     platform.application_release("Postgres", acme, "lost", affinityClass="dc1")

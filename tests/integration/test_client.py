@@ -127,7 +127,7 @@ async def test_a_list_comes_in_pages_of_one_state(client, space):
     assert [item["metadata"]["name"] for item in whole.items] == [f"a{number}" for number in range(5)]
 
 
-async def test_a_watch_goes_on_where_a_list_ended(client, space):
+async def test_a_watch_continues_where_a_list_ended(client, space):
     await client.create(CONFIG_MAPS, config_map("a", space))
     page = await client.list(CONFIG_MAPS, space)
     async with client.watch(CONFIG_MAPS, space, resource_version=page.resource_version) as events:

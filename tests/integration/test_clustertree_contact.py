@@ -214,7 +214,7 @@ def test_a_kubeconfig_that_leads_to_another_cluster_changes_nothing_until_it_is_
     assert tree.get_cluster(east)["metadata"]["annotations"][names.LEAF] != note
 
 
-def test_a_leaf_that_is_killed_and_started_again_goes_on(tree):
+def test_a_leaf_that_is_killed_and_started_again_continues(tree):
     leaf = tree.leaves[1]
     leaf.node("n1", cpu="2")
     west = tree.cluster("west", kubeconfig=leaf.server.kubeconfig)

@@ -42,7 +42,7 @@ def test_a_root_that_refuses_writes_of_nodes_gets_them_later(tree, faults, opera
     )
 
 
-def test_a_withdrawn_right_to_pods_is_reported_and_the_rest_goes_on(tree, wire, operator):
+def test_a_withdrawn_right_to_pods_is_reported_and_the_rest_continues(tree, wire, operator):
     operator(with_fast_lease_loop())
     n1 = tree.leaf.node("n1", cpu="4")
     east = tree.cluster("east", kubeconfig=wire.kubeconfig)

@@ -204,7 +204,7 @@ def test_kubectl_sees_the_same_after_a_restart(server):
     assert "web" in kubectl("get", "deployments", "-n", "shop", kubeconfig=path)
 
 
-def test_an_operator_goes_on_when_its_api_server_was_killed(server):
+def test_an_operator_continues_when_its_api_server_was_killed(server):
     failures = []
     operators = Operators(server, failures.append)
     env = SparesEnv(server.rest)

@@ -46,7 +46,7 @@ from nodeyard.testing.session import MERGE, Session
 pytestmark = pytest.mark.timeout(400)  # some fifty commands, one after the other
 
 CLUSTER_SECONDS = 2.0
-"""Seconds that the command line waits for further clusters, none of which answers."""
+"""Seconds that the command line waits for remote clusters, none of which answers."""
 PROGRAM = [
     sys.executable,
     "-c",

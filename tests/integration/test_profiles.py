@@ -372,7 +372,7 @@ def test_a_profile_counts_the_nodes_that_it_selects_by_their_labels(profiles_env
     profiles_env.wait_until(lambda: counted() == (0, None), "the profile counts those no longer")
 
 
-def test_a_rollout_goes_on_when_the_node_that_it_waits_for_is_deleted(profiles_env, operator):
+def test_a_rollout_continues_when_the_node_that_it_waits_for_is_deleted(profiles_env, operator):
     operator(PROFILES)
     profiles_env.compute_profile("p", SHARED, maxUnavailable=1)
     profiles_env.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})

@@ -199,7 +199,7 @@ async def test_a_blocked_drain_is_given_up_at_the_look_after_its_timeout(env):
     assert (await env.client.get(PODS, "kept", "default"))["metadata"].get("deletionTimestamp") is None
 
 
-async def test_a_blocked_drain_without_timeout_goes_on_for_ever_and_gets_no_replacement(env):
+async def test_a_blocked_drain_without_timeout_continues_for_ever_and_gets_no_replacement(env):
     await env.cluster()
     await env.pool(1)
     (name,) = await env.workers()

@@ -241,7 +241,7 @@ async def test_chaos_is_just_another_stage():
         assert struck - down[-1], "some of them came back"
 
 
-async def test_a_node_that_is_not_there_cannot_fail(stage):
+async def test_a_missing_node_cannot_fail(stage):
     with pytest.raises(NotFound, match='nodes "ghost" not found'):
         await stage.world.fail("ghost")
 

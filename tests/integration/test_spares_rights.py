@@ -49,7 +49,7 @@ def test_events_that_are_refused_for_want_of_a_right_fail_a_test(spares_env, api
     assert told == [f"not allowed by the declared rights: {running.identity}: create events.events.k8s.io"]
 
 
-def test_without_the_right_to_evict_the_rest_goes_on(spares_env, operator):
+def test_without_the_right_to_evict_the_rest_continues(spares_env, operator):
     spares_env.spares(2)
     operator("spares", rules=without("pods/eviction", "create"))
     web = spares_env.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})

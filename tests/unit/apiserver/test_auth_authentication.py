@@ -101,6 +101,6 @@ def test_an_invalid_users_file_is_refused_with_the_fault(tmp_path: Path, name: s
         read_user_file(written(tmp_path, name, text))
 
 
-def test_a_users_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_users_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserFileError, match="nowhere.yaml"):
         read_user_file(tmp_path / "nowhere.yaml")

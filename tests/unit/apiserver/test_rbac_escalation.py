@@ -142,7 +142,7 @@ async def test_the_right_to_bind_that_role_lifts_it(cluster: Cluster) -> None:
     await cluster.write("ClusterRoleBinding", binding("all"))
 
 
-async def test_a_binding_to_a_role_that_is_not_there_is_not_found(cluster: Cluster) -> None:
+async def test_a_binding_to_a_missing_role_is_not_found(cluster: Cluster) -> None:
     error = await cluster.refusal("ClusterRoleBinding", binding("gone"))
     assert (error.code, error.message) == (404, 'clusterrolebindings.rbac.authorization.k8s.io "gone" not found')
 

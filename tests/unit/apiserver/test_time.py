@@ -85,7 +85,7 @@ async def test_a_watch_from_a_compacted_revision_gets_410_in_its_stream(server):
     assert (events[0]["object"]["code"], events[0]["object"]["reason"]) == (410, "Expired")
 
 
-async def test_a_forgotten_continue_token_can_go_on_at_the_present(server):
+async def test_a_forgotten_continue_token_can_continue_at_the_present(server):
     for name in "abc":
         await ask(server, "POST", PATH, {"metadata": {"name": name}})
     first = (await ask(server, "GET", f"{PATH}?limit=1")).json()

@@ -103,7 +103,7 @@ async def test_an_action_on_a_cluster_out_of_reach_fails_with_the_reason(world, 
     assert done.result is Result.DONE
 
 
-async def test_without_further_clusters_nothing_is_sent_to_our_own_by_mistake(world):
+async def test_without_remote_clusters_nothing_is_sent_to_our_own_by_mistake(world):
     await world.node("n1")
     outcome = await world.apply(planned((there("a"), patch())))
     [result] = outcome.results

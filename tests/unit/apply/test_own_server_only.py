@@ -29,7 +29,7 @@ class Told:
     is_standing: bool = False
 
 
-async def test_an_event_about_an_object_of_a_further_cluster_names_the_cluster(world):
+async def test_an_event_about_an_object_of_a_remote_cluster_names_the_cluster(world):
     recorder = Recorder(Client(world.transport), "tests", instance="pod-1", clock=world.clock, random=Random(1))
     recorder.record(Told())
     await recorder.drain()
@@ -39,7 +39,7 @@ async def test_an_event_about_an_object_of_a_further_cluster_names_the_cluster(w
     assert recorder.lost == 0
 
 
-async def test_a_status_of_an_object_of_a_further_cluster_is_not_written_to_ours_of_that_name(world):
+async def test_a_status_of_an_object_of_a_remote_cluster_is_not_written_to_ours_of_that_name(world):
     await world.node("n1")
     writer = StatusWriter(Client(world.transport), "tests", lookup, clock=world.clock, random=Random(1))
     wanted = StatusWrite(object=msgspec.structs.replace(node_ref("n1"), cluster="leaf-1"), status={"phase": "Running"})

@@ -378,7 +378,7 @@ async def test_the_cookie_of_a_secure_page_never_goes_out_in_clear(authority, tl
 # the stream
 
 
-async def test_a_stream_begins_with_a_snapshot_and_goes_on_with_events():
+async def test_a_stream_begins_with_a_snapshot_and_continues_with_events():
     async with signed_in() as (page, feed):
         feed.rows = {"n1": row("n1")}
         async with page.stream() as next_event:

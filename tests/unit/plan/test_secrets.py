@@ -44,7 +44,7 @@ def test_named_fields_of_any_kind_are_hidden():
     assert (change.path, change.from_, change.to) == ("spec.kubeconfig", fingerprint("a"), fingerprint("b"))
 
 
-def test_a_named_field_that_is_not_there_is_no_matter():
+def test_a_missing_named_field_is_no_matter():
     cluster = {"kind": "Cluster", "spec": "odd"}
     assert conceal(cluster, ["spec.kubeconfig", "status.secret"]) == cluster
 

@@ -124,7 +124,7 @@ def test_an_unstructured_schema_lacks_no_field():
     assert missing(schema(deep=schema(er={})), schema(deep={"x-kubernetes-preserve-unknown-fields": True})) == []
 
 
-def test_a_version_that_is_not_there_is_named_as_a_whole():
+def test_a_missing_version_is_named_as_a_whole():
     assert list(missing_fields(crd({}, "v2"), crd({}))) == ["v2 (the whole version)"]
 
 

@@ -61,7 +61,7 @@ async def ticking(clock, *pauses):
         yield str(number).encode()
 
 
-async def test_a_stream_with_data_goes_on():
+async def test_a_stream_with_data_continues():
     clock = VirtualClock()
     async with transport(Answer(stream=ticking(clock, 50, 50, 50)), clock).stream(
         Request("GET", "/w", idle_timeout=60)

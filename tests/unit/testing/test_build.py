@@ -66,7 +66,7 @@ def test_a_second_run_builds_nothing_and_prints_one_line(
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_an_interrupted_run_goes_on_where_it_was(
+def test_an_interrupted_run_continues_where_it_was(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeGo, "stumbles_over", "kube-controller-manager")

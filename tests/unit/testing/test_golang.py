@@ -81,7 +81,7 @@ def test_the_build_does_not_depend_on_the_callers_settings(bin_folder: Path, mon
     assert go.run("env", folder=bin_folder).strip() == "-mod=readonly -buildvcs=false||0|off"
 
 
-def test_long_work_shows_that_it_goes_on(bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_shows_that_it_continues(bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = bin_folder / "heard"
     monkeypatch.setattr(golang, "HEARTBEAT_SECONDS", 0.01)
     go = Go(go_that(bin_folder, f"while [ ! -e {heard} ]; do :; done; echo done"), "v1.26.8", "PATH")

@@ -83,7 +83,7 @@ async def start(clock):
         assert harness.phase is Phase.STOPPED
 
 
-async def test_the_list_is_streamed_and_the_same_stream_goes_on_with_changes(start):
+async def test_the_list_is_streamed_and_the_same_stream_continues_with_changes(start):
     harness = await start(
         [
             added("a", 1),
@@ -145,7 +145,7 @@ async def test_pages_that_break_are_read_again(start, clock):
     assert harness.names == {"a": 1}
 
 
-async def test_a_stream_that_ends_is_no_error_and_goes_on_from_the_last_version(start):
+async def test_a_stream_that_ends_is_no_error_and_continues_from_the_last_version(start):
     harness = await start([bookmark(5, is_end=True), added("a", 6)], [modified("a", 7), bookmark(9)], [Hold()])
     assert harness.names == {"a": 7}
     assert [asked.query.get("resourceVersion") for asked in harness.script.watches] == [None, "6", "9"]

@@ -101,7 +101,7 @@ async def test_an_invalid_binding_is_refused(env, body, code, message):
     assert (error.code, error.message) == (code, message)
 
 
-async def test_a_pod_that_is_not_there_is_not_found(env):
+async def test_a_missing_pod_is_not_found(env):
     error = await refusal(bind(env, binding("nobody"), "nobody"))
     assert (error.code, error.message) == (404, 'pods "nobody" not found')
 

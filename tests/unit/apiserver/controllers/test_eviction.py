@@ -207,7 +207,7 @@ async def test_a_dry_run_is_refused_like_any_other(env):
     assert (await refusal(env.evict("a", query="?dryRun=All"))).code == 429
 
 
-async def test_a_pod_that_is_not_there_is_not_found(env):
+async def test_a_missing_pod_is_not_found(env):
     error = await refusal(env.evict("nobody"))
     assert (error.code, error.message) == (404, 'pods "nobody" not found')
 

@@ -58,7 +58,7 @@ async def called(cluster) -> str:
     return error.message.removeprefix(f"Internal error occurred: {FAILED}failed to call webhook: ")
 
 
-async def test_a_webhook_that_is_not_there_is_named(cluster) -> None:
+async def test_a_missing_webhook_is_named(cluster) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     cluster.hook(url=f"https://127.0.0.1:{port}/x")
@@ -66,7 +66,7 @@ async def test_a_webhook_that_is_not_there_is_named(cluster) -> None:
     assert await called(cluster) == expected
 
 
-async def test_a_webhook_that_is_not_there_may_be_ignored(cluster) -> None:
+async def test_a_missing_webhook_may_be_ignored(cluster) -> None:
     cluster.hook(url="https://127.0.0.1:1/x", failurePolicy="Ignore")
     assert (await cluster.admit()).warnings == []
 
@@ -142,7 +142,7 @@ async def test_a_service_with_a_certificate_of_another_name_is_refused(cluster, 
 
 
 @pytest.mark.parametrize(("port", "shown"), [(None, 443), (8443, 8443)])
-async def test_a_service_that_is_not_there_is_named(cluster, port: int | None, shown: int) -> None:
+async def test_a_missing_service_is_named(cluster, port: int | None, shown: int) -> None:
     cluster.hook(clientConfig=service(**({"port": port} if port else {})))
     expected = f'Post "https://hook.ns.svc:{shown}/ok?timeout=5s": service "hook" not found'
     assert await called(cluster) == expected

@@ -159,7 +159,7 @@ def test_a_pod_without_owners_belongs_to_no_application():
     assert found(pod("p")) == Unowned()
 
 
-def test_an_owner_that_is_not_there_is_named():
+def test_a_missing_owner_is_named():
     lineage = found(pod("p", [REPLICA_SET]))
 
     assert isinstance(lineage, Unowned)
@@ -332,7 +332,7 @@ def test_an_unreadable_record_is_not_a_missing_record(answer, ends_as):
     assert isinstance(found(pod("p", [shown]), shown, uncached=[POSTGRES], **{"main-db": answer}), ends_as)
 
 
-def test_an_application_that_is_not_there_backs_nothing():
+def test_a_missing_application_backs_nothing():
     shown = release(owners=[an_application()])
     lineage = found(pod("p", [shown]), shown)
 

@@ -115,7 +115,7 @@ def test_a_refusal_names_the_value_that_the_pod_has_and_a_node_that_it_could_rea
     assert place(subject({"disk": "ssd"}), owned(), around).violation.endswith("topology.kubernetes.io/zone=dc1")
 
 
-def test_a_class_that_is_not_there_is_refused_with_the_message_of_the_design():
+def test_a_missing_class_is_refused_with_the_message_of_the_design():
     placement = place(subject(DC1), owned(), Around())
 
     assert (placement.decision, placement.violation) == (Decision.DENIED, 'AffinityClass "dc1" not found')

@@ -219,7 +219,7 @@ def test_a_pod_that_names_its_node_is_not_excused_either():
     assert not review_placement(review(pod(owners=[REPLICA_SET], spec={"nodeName": "n1"})), VIEW).is_allowed
 
 
-def test_a_class_that_is_not_there_is_refused():
+def test_a_missing_class_is_refused():
     view = PlacementView(REPLICA_SET, DEPLOYMENT, release(), namespace())
 
     assert (

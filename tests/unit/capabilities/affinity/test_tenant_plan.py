@@ -309,7 +309,7 @@ def test_a_host_that_no_label_can_hold_is_refused(spec, is_own):
     assert refused(found, Reason.BAD_HOST).is_own is is_own
 
 
-def test_refused_classes_are_reported_and_the_rest_goes_on():
+def test_refused_classes_are_reported_and_the_rest_continues():
     served = settled(world(acme()))
     web = kept(tenant("acme/web", "gpu", ["gpu", "dc1"]))
     found = planned(replace(served, tenants=[*served.tenants, web]))

@@ -66,7 +66,7 @@ def test_an_option_ends_at_the_first_separator_and_its_value_with_the_line(line:
     assert check(f"[s]\n{line}\n").sections == {"s": {name: [value]}}
 
 
-def test_indented_lines_go_on_with_a_value() -> None:
+def test_indented_lines_continue_with_a_value() -> None:
     assert check("[s]\na = 1,\n  2,\n    3\nb = 4\n").sections == {"s": {"a": ["1,\n2,\n3"], "b": ["4"]}}
 
 
@@ -185,7 +185,7 @@ def test_a_header_or_comment_that_becomes_part_of_a_value_is_warned_about(line: 
     )
 
 
-def test_a_list_that_goes_on_over_lines_looks_like_no_header() -> None:
+def test_a_list_that_continues_over_lines_looks_like_no_header() -> None:
     assert warnings('[pci]\ndevice_spec =\n  [{"vendor_id": "8086"}]\n  ["a"]\n') == []
 
 

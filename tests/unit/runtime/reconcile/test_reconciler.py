@@ -301,7 +301,7 @@ async def test_loops_get_the_input_of_a_key_as_soon_as_it_is_collected(harness):
     assert dict(harness.loop_inputs.current) == {"a": ("blue", 2026)}
 
 
-async def test_loops_go_on_for_a_paused_key(harness):
+async def test_loops_continue_for_a_paused_key(harness):
     paused = ObjectMeta(name="a", annotations={"nodeyard.dev/paused": "true"})
     harness.rule = msgspec.structs.replace(harness.rule, metadata=paused)
     result = await harness.reconciler(with_loops()).reconcile("a")
@@ -453,7 +453,7 @@ async def test_a_key_planned_in_a_thread_is_planned_again_if_another_took_from_i
     assert (await running).ending is Ending.SETTLED
 
 
-async def test_a_key_planned_in_a_thread_goes_on_if_another_budget_has_changed_meanwhile(harness):
+async def test_a_key_planned_in_a_thread_continues_if_another_budget_has_changed_meanwhile(harness):
     harness.plans_for = 1.0
     running = asyncio.ensure_future(harness.reconciler(taking("b", is_inline=False)).reconcile("a"))
     await settle()
