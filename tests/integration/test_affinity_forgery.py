@@ -148,8 +148,9 @@ def test_a_lax_release_first_and_the_real_one_second_are_both_kept_to(affinity, 
     assert is_refused(any_home.by_reference(RELEASE, forged))
 
 
-def test_a_release_that_is_forged_before_its_application_adds_no_way_out(affinity, home):
-    """The tenant has a default, and allows its applications and pods anywhere."""
+@pytest.mark.parametrize("given", [{"spec": SPEC}, {}], ids=["with a spec", "without a spec"])
+def test_a_release_that_is_forged_before_its_application_adds_no_way_out(affinity, home, given):
+    """The tenant has a default, and allows its applications and pods anywhere. Flux requires no spec."""
     namespace = affinity.tenant(unique("early"), defaultAffinityClass=home.allowed)
     name = unique("early")
     labels = {
@@ -158,8 +159,7 @@ def test_a_release_that_is_forged_before_its_application_adds_no_way_out(affinit
         names.APPLICATION_NAME: name,
     }
     metadata = {"name": f"vault-{name}", "namespace": namespace, "labels": labels}
-    body = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND, "metadata": metadata, "spec": SPEC}
-    affinity.create(body)
+    affinity.create({"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND, "metadata": metadata, **given})
     silent = application_body("Vault", namespace, name)
     told = affinity.wait_until(lambda: affinity.post(silent, **DRY).warnings, "the creation warns of the release")
     assert any(

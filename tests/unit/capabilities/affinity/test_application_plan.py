@@ -238,6 +238,14 @@ def test_a_release_with_the_three_labels_is_adopted():
     assert [each.path for each in action.diff] == ["metadata.ownerReferences[Postgres:main-db:uid-main-db]"]
 
 
+def test_a_release_without_a_spec_is_completed():
+    live = released({})
+    del live["spec"]
+    (action,) = planned(snapshot({}, release=live)).actions
+    assert action.verb is Verb.APPLY
+    assert any(each.path.startswith("spec.chartRef") for each in action.diff)
+
+
 def foreign_label(live):
     live["metadata"]["labels"] = {**live["metadata"]["labels"], names.APPLICATION_KIND: "Redis"}
 

@@ -181,8 +181,8 @@ def _diff(live: Object | None, after: Object) -> tuple[FieldChange, ...]:
 
 
 def _conceal(release: Object) -> Object:
-    """Replace the user's strings in the values by hashes; keep the values of the class."""
-    spec = release["spec"]
+    """Replace the user's strings in the values by hashes; keep the values of the class. Flux requires no spec."""
+    spec = release.get("spec") or {}
     values = {
         name: value if name in _PLACEMENT else conceal_texts(value)
         for name, value in (spec.get("values") or {}).items()
