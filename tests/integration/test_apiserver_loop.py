@@ -23,6 +23,8 @@ from ..builders.loop_turns import MeasuredServer, Turns
 
 LONGEST = 0.1
 """Limits in CPU seconds: of one turn of the loop, and of another thread that holds the GIL."""
+LONGEST_COLLECTION = 0.05
+"""Limit in CPU seconds of one garbage collection."""
 OBJECTS = 1000
 YAML_SIZE = 1 << 20
 ATTEMPTS = 3
@@ -86,10 +88,22 @@ def collecting(kubeconfig: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_no_garbage_collection_takes_50_ms_with_many_compiled_expressions(tmp_path):
-    with collecting(tmp_path / "kubeconfig") as process:
-        client = Client(HttpTransport(load_config(tmp_path / "kubeconfig")))
+    """A collection touches memory that nothing has read for long, so on a busy machine a slow one has to repeat."""
+    for _ in range(ATTEMPTS):
+        longest, objects = await measure_collections(tmp_path / "kubeconfig")
+        assert objects > 700_000
+        if longest < LONGEST_COLLECTION:
+            break
+
+    assert longest < LONGEST_COLLECTION
+
+
+async def measure_collections(kubeconfig: Path) -> tuple[float, int]:
+    """Return the seconds that the longest garbage collection took, and the number of objects in the end."""
+    with collecting(kubeconfig) as process:
+        client = Client(HttpTransport(load_config(kubeconfig)))
         for number in range(2):
             await client.create(CUSTOM_RESOURCE_DEFINITIONS, json.loads(many_rules(f"numerous{number}", RULES)))
         for number in range(50):
@@ -97,6 +111,4 @@ async def test_no_garbage_collection_takes_50_ms_with_many_compiled_expressions(
         await client.close()
         process.send_signal(signal.SIGTERM)
         longest, objects = json.loads(process.communicate(timeout=120)[0])
-
-    assert objects > 700_000
-    assert longest < 0.05
+        return longest, objects
