@@ -11,6 +11,7 @@ from nodeyard.admission.client_config import ByUrl
 from nodeyard.admission.configurations import VALIDATING, configuration
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.json import Object
+from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch.view import Memos
 
@@ -58,6 +59,14 @@ class AffinityView:
         found = body if view is dict else msgspec.convert(body, view)
         self._kept[name][metadata.get("namespace", ""), metadata["name"]] = found
         return True
+
+    def refs(self) -> list[ObjectRef]:
+        """Return the references of all objects."""
+        return [
+            ObjectRef(api_version=watch.resource.api_version, kind=watch.resource.kind, namespace=namespace, name=own)
+            for name, watch in self._watches.items()
+            for namespace, own in sorted(self._kept[name])
+        ]
 
     def kept(self, kind: str) -> dict[tuple[str, str], Any]:
         """Return the objects of a kind by namespace and name, to change them."""

@@ -14,6 +14,7 @@ from nodeyard.capabilities.profiles.collect.rollouts import add, aggregate, repo
 from nodeyard.capabilities.profiles.planning.registry import BUILT_IN
 from nodeyard.capabilities.profiles.snapshot import RolloutCount
 from nodeyard.kube.json import Object
+from nodeyard.plan.model import ObjectRef
 from nodeyard.watch.reservations import Reservations
 from nodeyard.watch.view import Memos
 
@@ -64,6 +65,9 @@ class ProfilesView:
         self.reservations = Reservations()
         self.memo = Memos().get
         self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in INDEXES}
+        self._refs = [
+            ObjectRef(api_version=body["apiVersion"], kind=body["kind"], **_place(body["metadata"])) for body in bodies
+        ]
         for body in bodies:
             type = _TYPES.get(body["kind"])
             kind = body["kind"] if type else watched.kind_name(body["apiVersion"], body["kind"])
@@ -71,6 +75,10 @@ class ProfilesView:
             found = as_stored(body)
             key = (metadata.get("namespace", ""), metadata["name"])
             self._kept[kind][key] = msgspec.convert(found, type) if type else found
+
+    def refs(self) -> list[ObjectRef]:
+        """Return the references of all objects."""
+        return self._refs
 
     def remove(self, kind: str, name: str, namespace: str) -> None:
         del self._kept[kind][namespace, name]
@@ -108,3 +116,7 @@ class ProfilesView:
 
     def _unknown(self, kind: str) -> bool:
         raise KeyError(kind)
+
+
+def _place(metadata: Object) -> dict[str, str]:
+    return {"namespace": metadata.get("namespace", ""), "name": metadata["name"]}

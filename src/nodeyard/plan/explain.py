@@ -77,8 +77,9 @@ def compose(
     if held is not None:
         notes.append((held.reason, held.facts.text()))
     for each in conditions:
-        # The decision repeats its own reason, and the held plan is already in the notes.
-        if not is_adverse(each) or each.reason == decision.rule or (each.type == HELD_TYPE and held is not None):
+        # The decision repeats its own reason, unless that says that all is well; the held plan is in the notes already.
+        is_repeated = each.reason == decision.rule and each.reason not in fine
+        if not is_adverse(each) or is_repeated or (each.type == HELD_TYPE and held is not None):
             continue
         late = generation > each.observed_generation > 0
         when = f" (observed at generation {each.observed_generation}; the spec is at {generation})" if late else ""
