@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -11,25 +12,33 @@ import yaml
 
 from nodeyard.kube.goformat import number, quote
 from nodeyard.kube.json import Json, Object
+from nodeyard.kube.yaml_scalars import TAGS, resolve, tagged
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
+_PLAIN = "plain"
+_MERGE = "<<"
+
+
 class _Loader(_Base):  # type: ignore[misc]
-    """Loader without timestamps, which JSON lacks, and without YAML 1.1's `=`; all keys are text."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
-        if all(key.__class__ is str for key in mapping):
-            return mapping
-        return {_key(key): value for key, value in mapping.items()}
+    """Parser and composer of nodes. A scalar without quotes and tag has the tag `plain`."""
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":value"))]
-    for first, resolvers in _Base.yaml_implicit_resolvers.items()
-}
+_Loader.yaml_implicit_resolvers = {None: [(_PLAIN, re.compile(""))]}
+
+
+class _QuotingDumper(_Dumper):  # type: ignore[misc]
+    """Dumper that quotes every text which Kubernetes' parser would take for something else."""
+
+
+def _represent_text(dumper: Any, text: str) -> yaml.ScalarNode:
+    node: yaml.ScalarNode = dumper.represent_scalar(f"{TAGS}str", text, "'" if resolve(text) is not text else None)
+    return node
+
+
+_QuotingDumper.add_representer(str, _represent_text)
 
 
 DEEPEST = 1000
@@ -132,8 +141,7 @@ def _composed_documents(text: str | bytes) -> Iterator[tuple[Json, list[str]]]:
     try:
         while loader.check_node():
             node = loader.get_node()
-            repeated = _examine(node, 2 * len(text) + ALIAS_ALLOWANCE)
-            yield loader.construct_document(node), repeated
+            yield _construct(node, 2 * len(text) + ALIAS_ALLOWANCE)
     finally:
         loader.dispose()
 
@@ -198,7 +206,7 @@ class _Builder:
         if event.implicit[0]:
             found = self._plain.get(value, _UNSET)
             if found is _UNSET:
-                found = self._plain[value] = _resolve(self._loader, value)
+                found = self._plain[value] = _resolve_plain(value)
             value = found
         here = self._here
         if here.__class__ is list:
@@ -242,20 +250,11 @@ class _Builder:
             self._doubled.append(_already_set(self._key, event))
 
 
-def _resolve(loader: Any, text: str) -> Json:
-    """Return the value of an unquoted scalar."""
-    for tag, pattern in _RESOLVERS.get(text[:1], ()):
-        if pattern.match(text):
-            if tag.endswith(":merge"):
-                raise _NotPlainError
-            return _Loader.yaml_constructors[tag](loader, yaml.ScalarNode(tag, text))
-    return text
-
-
-_RESOLVERS = {
-    first: [*resolvers, *_Loader.yaml_implicit_resolvers.get(None, ())]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
+def _resolve_plain(text: str) -> Json:
+    value = resolve(text)
+    if text == _MERGE or (value.__class__ is float and not math.isfinite(value)):
+        raise _NotPlainError
+    return value
 
 
 def _already_set(key: str, value: Any) -> str:
@@ -263,12 +262,14 @@ def _already_set(key: str, value: Any) -> str:
     return f"line {value.start_mark.line + 1}: key {quote(key)} already set in map"
 
 
-def _examine(root: yaml.Node, most: int) -> list[str]:
-    """Return errors of repeated keys; raise ManifestError if aliases make the document larger than `most`, or endless.
+def _construct(root: yaml.Node, most: int) -> tuple[Json, list[str]]:
+    """Return the value of a node and the errors of repeated keys.
 
-    A node that aliases repeat is one object. Its size is computed once and added at each place.
+    Raises ManifestError if aliases make the document larger than `most`, or endless. A node that aliases repeat is one
+    object: its value is shared, and its size is added at each place.
     """
     sizes: dict[int, int] = {}
+    values: dict[int, Json] = {}
     entered: set[int] = set()
     repeated: list[str] = []
     stack: list[tuple[yaml.Node, bool]] = [(root, False)]
@@ -276,41 +277,71 @@ def _examine(root: yaml.Node, most: int) -> list[str]:
         node, is_done = stack.pop()
         if isinstance(node, yaml.ScalarNode):
             sizes[id(node)] = 1 + len(node.value)
+            values[id(node)] = resolve(node.value) if node.tag == _PLAIN else tagged(node.tag, node.value)
             continue
-        is_mapping = isinstance(node, yaml.MappingNode)
-        parts = [part for pair in node.value for part in pair] if is_mapping else node.value
+        mapping = node if isinstance(node, yaml.MappingNode) else None
+        parts = node.value if mapping is None else [part for pair in mapping.value for part in pair]
         if is_done:
             sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
-            if isinstance(node, yaml.MappingNode):
-                repeated += _repeated_keys(node)
+            if sizes[id(node)] > most:
+                raise ManifestError("document contains excessive aliasing")
+            if mapping is None:
+                values[id(node)] = [_finite(values[id(part)]) for part in parts]
+            else:
+                repeated += _repeated_keys(mapping)
+                values[id(node)] = _mapping(mapping, values)
         elif id(node) not in sizes:
             if id(node) in entered:
                 raise ManifestError("the value of an anchor contains itself")
             entered.add(id(node))
             stack.append((node, True))
             stack.extend((part, False) for part in reversed(parts))
-    if sizes[id(root)] > most:
-        raise ManifestError("document contains excessive aliasing")
-    return repeated
+    return _finite(values[id(root)]), repeated
+
+
+def _mapping(node: yaml.MappingNode, values: dict[int, Json]) -> Object:
+    """Return a mapping. As in Kubernetes' parser the last key wins, merged or not; of several merged maps the first."""
+    found: Object = {}
+    for key, value in node.value:
+        built = values[id(value)]
+        if key.tag == _PLAIN and key.value == _MERGE:
+            sources = built if isinstance(value, yaml.SequenceNode) else [built]
+            if not all(isinstance(source, dict) for source in sources):
+                raise ManifestError("map merge requires map or sequence of maps as the value")
+            for source in reversed(sources):
+                found.update(source)
+        elif isinstance(key, yaml.ScalarNode):
+            found[_key(values[id(key)])] = _finite(built)
+        else:
+            raise ManifestError("invalid map key: a collection")
+    return found
+
+
+def _finite(value: Json) -> Json:
+    if value.__class__ is float and not math.isfinite(value):
+        raise ManifestError(f"unsupported value: {_key(value)}")
+    return value
 
 
 def _repeated_keys(node: yaml.MappingNode) -> Iterator[str]:
-    keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"]
+    keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != _MERGE]
     if len(set(keys)) == len(keys):
         return
     seen = set()
     for key, value in node.value:
-        if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+        if isinstance(key, yaml.ScalarNode) and key.value != _MERGE:
             if key.value in seen:
                 yield _already_set(key.value, value)
             seen.add(key.value)
 
 
 def dump(value: Json) -> str:
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+    return str(yaml.dump(value, Dumper=_QuotingDumper, sort_keys=False, allow_unicode=True, width=120))
 
 
 def dump_all(values: list[Json]) -> str:
     return str(
-        yaml.dump_all(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, explicit_start=True)
+        yaml.dump_all(
+            values, Dumper=_QuotingDumper, sort_keys=False, allow_unicode=True, width=120, explicit_start=True
+        )
     )
