@@ -310,6 +310,17 @@ def test_why_reports_unknown_objects(looked_at, subject, complaint):
     assert complaint in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("subject", "form"),
+    [("pool/prod", "pool/CLUSTER/POOL"), ("application/Vault/main", "application/KIND/NAMESPACE/NAME"), ("node", "")],
+)
+def test_a_name_of_another_form_is_a_usage_error(looked_at, subject, form):
+    done = nodeyard("why", subject, "--kubeconfig", looked_at.kubeconfig)
+    assert done.returncode == 64
+    assert form in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_approve_says_which_plans_there_are_when_it_finds_none(looked_at):
     done = nodeyard("approve", "0123456789ab", "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 1

@@ -117,7 +117,7 @@ async def explain(config: Config, kind: str, name: str, namespace: str) -> Expla
         try:
             ref, obj = await find_subject(client, CAPABILITIES, kind, name, namespace)
         except BadName as error:
-            raise Failure(str(error)) from None
+            raise UsageFailure(str(error)) from None
         others = [each for each in CAPABILITIES if each not in run]
         # An object that only a capability without an operator knows is explained too, as NotServed.
         unserved = [each for each in others if _knows(each, kind, ref)]
