@@ -113,6 +113,7 @@ def test_an_empty_or_invalid_kubeconfig_is_reported_in_a_condition(tree):
     odd = {
         "empty": ("\n", "is empty"),
         "query": (remote_clusters.token_kubeconfig(f"{url}/readyz?q="), "contains a query or a fragment"),
+        "tag": ("users: !!bool s3cret", "a value that YAML cannot parse"),
         "break": (remote_clusters.token_kubeconfig(f"{url}\r\nX-Evil: yes"), "contains a line break"),
     }
     named = {word: tree.cluster(word, kubeconfig=text) for word, (text, _) in odd.items()}

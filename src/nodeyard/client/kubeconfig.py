@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
+from yarl import URL
+
 from nodeyard.client.config import (
     Config,
     Credentials,
@@ -238,7 +240,8 @@ def _proxy(url: str, entry: _Entry) -> str:
 
 def _has_host(url: str) -> bool:
     try:
-        return bool(urlsplit(url).hostname)
+        # The transport's yarl also decodes international names.
+        return bool((host := urlsplit(url).hostname) and URL.build(scheme="https", host=host).host)
     except ValueError:
         return False
 

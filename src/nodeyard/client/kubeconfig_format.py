@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from nodeyard.client.errors import ConfigError
+from nodeyard.kube.manifests import ManifestError, load
 
 DEEPEST = 100
 """Nesting limit of an untrusted kubeconfig; a much deeper tree overflows the stack of the process."""
@@ -84,17 +85,17 @@ class File(msgspec.Struct, frozen=True, rename="kebab"):
 
 def parse_file(text: bytes, source: str) -> File:
     try:
-        tree = yaml.load(text, Loader=yaml.CSafeLoader)
+        tree = load(text)
         return msgspec.convert(tree if tree is not None else {}, File)
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
+    except ManifestError as error:
+        if not isinstance(error.__cause__, yaml.YAMLError):
+            # A value that does not fit its tag, for example. It is not quoted, because it may be a password.
+            raise ConfigError(f"{source}: not a kubeconfig: it contains a value that YAML cannot parse") from None
+        where = getattr(error.__cause__, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
         raise ConfigError(f"{source}{line}: not valid YAML") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"{source}: not a kubeconfig: {error}") from None
-    except (ValueError, RecursionError):
-        # An invalid date or number. It is not quoted, because it may be a password.
-        raise ConfigError(f"{source}: not a kubeconfig: it contains a value that YAML cannot parse") from None
 
 
 def refuse_bombs(text: bytes, source: str, limit: int) -> None:

@@ -1,6 +1,7 @@
 """Kubeconfig files are read as kubectl reads them."""
 
 import base64
+import time
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,7 @@ def test_auth_providers_are_gone(tmp_path):
         (kubeconfig({"server": "ftp://one"}), "neither an https nor an http URL"),
         (kubeconfig({"server": "https:///me:s3cret@one"}), "server: has no host$"),
         (kubeconfig({"server": "https://[one"}), "server: has no host$"),
+        (kubeconfig({"server": "https://xn--"}), "server: has no host$"),
         (kubeconfig({"server": "https://one:999999"}), "server: the port is not a number from 1 to 65535$"),
         (kubeconfig({"server": "https://one:s3cret"}), "server: the port is not a number from 1 to 65535$"),
         (
@@ -184,7 +186,11 @@ def test_broken_yaml_is_named_with_its_line(tmp_path):
         load_kubeconfig([path])
 
 
-@pytest.mark.parametrize("value", ["2026-99-99", "9" * 5000], ids=["date", "number"])
+@pytest.mark.parametrize(
+    "value",
+    ["2026-99-99", "9" * 5000, "!!bool s3cret", '!!int ""', ".inf"],
+    ids=["date", "number", "bool", "int", "inf"],
+)
 def test_a_value_that_yaml_cannot_read_is_a_fault_of_the_file(tmp_path, value):
     path = tmp_path / "kc"
     path.write_text(f"users: {value}")
@@ -309,6 +315,14 @@ def test_control_characters_in_what_becomes_a_head_are_refused(cluster, user, te
 def test_a_restricted_kubeconfig_with_embedded_data_is_fine():
     config = parse(kubeconfig({"certificate-authority-data": b64(PEM)}, {"token": "t"}))
     assert config.source == "Secret a/b, context here"
+
+
+def test_a_kubeconfig_of_one_long_number_takes_no_time():
+    """As a number of base 60 it would take seconds."""
+    begun = time.thread_time()
+    with pytest.raises(ConfigError, match="not a kubeconfig"):
+        parse_kubeconfig(b"users: 9:" + b"59:" * 85_000 + b"59", source="Secret a/b")
+    assert time.thread_time() - begun < 0.5
 
 
 def test_a_restricted_kubeconfig_may_not_expand_yaml_aliases():
