@@ -22,11 +22,11 @@ import csv
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from nodeyard.apiserver.rbac.rules import Rule
 from nodeyard.apiserver.transport import User
 from nodeyard.apiserver.users import parse_service_account
+from nodeyard.kube.manifests import load
 
 
 class UserFileError(ValueError):
@@ -58,14 +58,14 @@ def read_user_file(path: Path) -> tuple[KnownUser, ...]:
     try:
         text = path.read_text()
         users = _read_csv(text) if path.suffix == ".csv" else _read_yaml(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError) as error:
         raise UserFileError(f"{path}: {error}") from error
     _check(path, users)
     return users
 
 
 def _read_yaml(text: str) -> tuple[KnownUser, ...]:
-    return msgspec.convert(yaml.safe_load(text) or {}, _File).users
+    return msgspec.convert(load(text) or {}, _File).users
 
 
 def _read_csv(text: str) -> tuple[KnownUser, ...]:
