@@ -75,8 +75,26 @@ def body(kind: str | None, api_version: str | None = None) -> dict:
             "error: json: cannot unmarshal number into Go struct field .kind of type string "
             '({"kind": 3, "apiVersion": "v1" ...)',
         ),
+        (
+            "configmaps",
+            {"apiVersion": [], "kind": "ConfigMap"},
+            "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse "
+            "error: json: cannot unmarshal array into Go struct field .apiVersion of type string "
+            '({"apiVersion": [], "kind": "Co ...)',
+        ),
     ],
-    ids=["kind", "group", "same group", "unknown", "no kind", "retired version", "review", "eviction", "number"],
+    ids=[
+        "kind",
+        "group",
+        "same group",
+        "unknown",
+        "no kind",
+        "retired version",
+        "review",
+        "eviction",
+        "number",
+        "list",
+    ],
 )
 def test_an_object_of_another_kind_is_refused(http, namespace, path, sent, message):
     where = path if path.startswith("/") else f"/api/v1/namespaces/{namespace}/{path}"
@@ -86,11 +104,23 @@ def test_an_object_of_another_kind_is_refused(http, namespace, path, sent, messa
     assert (answer.status, answer.reason, answer.message) == (400, "BadRequest", message)
 
 
-@pytest.mark.parametrize("told", [{}, {"apiVersion": "v1"}, {"kind": "ConfigMap"}], ids=["nothing", "version", "kind"])
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"apiVersion": "v1"},
+        {"kind": "ConfigMap"},
+        {"apiVersion": "", "kind": ""},
+        {"apiVersion": None, "kind": None},
+    ],
+    ids=["nothing", "version", "kind", "empty", "null"],
+)
 def test_the_endpoint_completes_what_a_body_omits(http, configmaps, told):
+    dry = http.post(configmaps, {**told, "metadata": {"name": "a"}}, query={"dryRun": "All"})
     answer = http.post(configmaps, {**told, "metadata": {"name": "a"}})
 
-    assert (answer.status, answer.json["kind"], answer.json["apiVersion"]) == (201, "ConfigMap", "v1")
+    for each in (dry, answer):
+        assert (each.status, each.json["kind"], each.json["apiVersion"]) == (201, "ConfigMap", "v1")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ def check_built_in(body: Object, wanted: GroupVersionKind) -> Object:
     """Return the body with kind and apiVersion of the endpoint; raise a 400 if it has others."""
     kind, api_version = body.get("kind") or wanted.kind, body.get("apiVersion") or wanted.api_version
     if kind == wanted.kind and api_version == wanted.api_version:
-        return body if "kind" in body and "apiVersion" in body else {**body, "kind": kind, "apiVersion": api_version}
+        is_complete = body.get("kind") and body.get("apiVersion")
+        return body if is_complete else {**body, "kind": kind, "apiVersion": api_version}
     group, _, version = api_version.rpartition("/")
     given = GroupVersionKind(group, version, kind)
     if not _is_known(given, wanted):

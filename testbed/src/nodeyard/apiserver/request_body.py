@@ -248,7 +248,7 @@ def decode_unstored(body: Object, wanted: GroupVersionKind) -> Object:
 def mistyped(obj: Object) -> str:
     """Return the error of a kind or apiVersion that is no string, else an empty string."""
     for name in ("apiVersion", "kind"):
-        if not isinstance(obj.get(name) or "", str):
+        if not isinstance(obj.get(name), str | None):
             found = json_type(obj[name])
             return f"{_NO_KIND}: json: cannot unmarshal {found} into Go struct field .{name} of type string"
     return ""
