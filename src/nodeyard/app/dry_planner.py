@@ -28,7 +28,7 @@ from nodeyard.runtime.capability import Capability, Key, WatchNotSynced
 from nodeyard.runtime.dry_plan import DryPlan, prepare_plan
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters
-from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
+from nodeyard.runtime.remote.connect import Connect, Read, connect_by_kubeconfig, secret_reader
 from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.reflector import FORBIDDEN, InformerKey
 from nodeyard.watch.shared_informer import SharedInformer, key_of
@@ -117,6 +117,23 @@ class DryPlanner:
             for decision in dry_plan.decisions
         ]
 
+    def why_all(
+        self, refs: Iterable[ObjectRef], limits: Mapping[str, Limit] = NO_LIMITS
+    ) -> list[tuple[DryPlan, Decision]]:
+        """Return the decisions about many objects: each key is planned once for all its objects."""
+        now, asked = self._begin(), tuple(refs)
+        found: list[tuple[DryPlan, Decision]] = []
+        for capability, view in self._views:
+            by_key: dict[Key, dict[ObjectRef, None]] = {}
+            for ref in asked:
+                for key in capability.explain.keys_of(view, ref):
+                    by_key.setdefault(key, {})[ref] = None
+            for key, about in sorted(by_key.items()):
+                limit = limits.get(capability.name, Limit())
+                dry_plan = self._plan(capability, view, key, now, limit, tuple(about))
+                found += ((dry_plan, decision) for decision in dry_plan.decisions) if dry_plan else ()
+        return found
+
     def _begin(self) -> datetime:
         """Forget the reservations of earlier plans; return the time of the next ones."""
         for _, view in self._views:
@@ -194,11 +211,12 @@ async def dry_planning(
     capabilities: Sequence[Capability],
     clock: Clock | None = None,
     connect: Connect = connect_by_kubeconfig,
+    read: Read | None = None,
 ) -> AsyncIterator[DryPlanner]:
     """Open a DryPlanner whose informers are synced."""
     clock = clock or SystemClock()
     informers = InformerFactory(client, clock, Random())
-    env = ClusterEnvironment(clock, Random(), connect, read=secret_reader(client))
+    env = ClusterEnvironment(clock, Random(), connect, read=read or secret_reader(client))
     views = [(each, _register(informers, each)) for each in capabilities]
     clusters: dict[str, Clusters] = {}
     for capability, view in views:
@@ -223,7 +241,11 @@ async def dry_planning(
 
 @asynccontextmanager
 async def dry_planning_readable(
-    client: Client, capabilities: Sequence[Capability], clock: Clock | None = None
+    client: Client,
+    capabilities: Sequence[Capability],
+    clock: Clock | None = None,
+    connect: Connect = connect_by_kubeconfig,
+    read: Read | None = None,
 ) -> AsyncIterator[DryPlanner]:
     """Open a DryPlanner without the capabilities that the account may not read; ReadForbidden if none is left."""
     left = list(capabilities)
@@ -231,7 +253,7 @@ async def dry_planning_readable(
     async with AsyncExitStack() as stack:
         while True:
             try:
-                planner = await stack.enter_async_context(dry_planning(client, left, clock))
+                planner = await stack.enter_async_context(dry_planning(client, left, clock, connect, read))
                 break
             except ReadForbidden as error:
                 refused |= error.reasons

@@ -1,0 +1,120 @@
+"""Records what a client reads of a cluster, for a bundle.
+
+    recorded = RecordedCluster(redactor)
+    client = Client(RecordingTransport(live, recorded))
+
+The planners of the operator run on such a client: the bundle then has what they decide from, whatever that is. Lists
+and objects are redacted as they arrive and kept as bytes. Watches never send an event, so that the state stays that of
+the lists. Only reads are sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import msgspec
+
+from nodeyard.bundle.model import GVR, ClusterState, Objects, Omission, ServedResource
+from nodeyard.bundle.paths import ReadPath, parse_path
+from nodeyard.bundle.redaction import Redactor
+from nodeyard.client.decoder import decode_as
+from nodeyard.client.errors import TransportError
+from nodeyard.client.transport import Request, Response, Stream, Transport
+from nodeyard.kube.json import Object
+
+NO_STREAMING_LIST: Final = (
+    b'{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,'
+    b'"message":"lists are not streamed from a recording"}'
+)
+
+_encode = msgspec.json.Encoder().encode
+
+
+class RecordedCluster:
+    """What was read of one cluster."""
+
+    def __init__(self, name: str, redactor: Redactor) -> None:
+        self.name = name
+        self.redactor = redactor
+        self.resources: tuple[ServedResource, ...] = ()
+        self.version: Object = {}
+        self.error = ""
+        self.denied: dict[str, str] = {}
+        """Why something could not be read."""
+        self._objects: dict[GVR, dict[tuple[str, str], bytes]] = {}
+
+    @property
+    def omissions(self) -> Iterator[Omission]:
+        return (Omission(what, reason, self.name) for what, reason in self.denied.items())
+
+    def state(self) -> ClusterState:
+        objects = {gvr: Objects(tuple(found.values())) for gvr, found in self._objects.items()}
+        return ClusterState(self.name, self.resources, objects, self.version, self.error)
+
+    def record(self, path: ReadPath, status: int, body: bytes) -> None:
+        """Record the response to a read."""
+        if status in (401, 403):
+            self.denied[str(path)] = self.redactor.text(_message(body))
+        if status != 200:
+            return
+        answer = decode_as(dict[str, Any], body)
+        found = self._objects.setdefault(path.gvr, {})
+        if path.name:
+            items, kind = [answer], str(answer.get("kind", ""))
+        else:
+            self.denied.pop(str(path), None)
+            items, kind = answer.get("items") or [], str(answer.get("kind", "")).removesuffix("List")
+        for each in items:
+            metadata = each.get("metadata") or {}
+            key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
+            identity = {"apiVersion": path.gvr.api_version, "kind": kind}
+            found[key] = _encode(self.redactor.redact(kind, {**identity, **each, **identity}))
+
+
+class RecordingTransport:
+    """A transport that reads from another one, and records the answers."""
+
+    def __init__(self, inner: Transport, recorded: RecordedCluster) -> None:
+        self._inner = inner
+        self._recorded = recorded
+
+    async def send(self, request: Request) -> Response:
+        if request.method != "GET":
+            raise TransportError(f"{request.method} {request.path}: a recording only reads", may_have_run=False)
+        response = await self._inner.send(request)
+        path = parse_path(request.path)
+        if path is not None:
+            self._recorded.record(path, response.status, response.body)
+        elif request.path == "/version" and response.status == 200:
+            self._recorded.version = self._recorded.redactor.redact("", decode_as(dict[str, Any], response.body))
+        return response
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        if request.query.get("sendInitialEvents"):
+            yield Stream(400, {}, _once(NO_STREAMING_LIST))
+        else:
+            yield Stream(200, {}, silence())
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def silence() -> AsyncIterator[bytes]:
+    """Yield nothing, and never end: the watch of a cluster that does not change."""
+    await asyncio.Event().wait()
+    yield b""
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+def _message(body: bytes) -> str:
+    try:
+        return str(decode_as(dict[str, Any], body).get("message", ""))
+    except msgspec.MsgspecError:
+        return "refused"
