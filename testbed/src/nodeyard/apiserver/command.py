@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nodeyard.cli.failures import Failure
+from nodeyard.cli.failures import Failure, UsageFailure
 
 
 def apiserver(
@@ -23,6 +23,10 @@ def apiserver(
     controllers: Annotated[
         str, typer.Option(help="Controllers to run: names, '*' for all, -NAME to exclude one.", metavar="LIST")
     ] = "*",
+    load: Annotated[
+        Path | None,
+        typer.Option(help="Support bundle, written by nodeyard gather, whose cluster is served.", metavar="BUNDLE"),
+    ] = None,
     audit_log_path: Annotated[
         Path | None, typer.Option(help="Append an audit event for every request to this file.", metavar="FILE")
     ] = None,
@@ -41,6 +45,8 @@ def apiserver(
     from nodeyard.process import logs
 
     logs.configure()
+    if load is not None and data_dir is not None:
+        raise UsageFailure("--load serves a bundle from memory: leave out --data-dir")
     try:
         known = read_user_file(users) if users else ()
     except UserFileError as error:
@@ -48,7 +54,7 @@ def apiserver(
     names = tuple(name.strip() for name in controllers.split(",") if name.strip())
 
     async def serve() -> None:
-        serving = Serving(bind, port, known, names, audit_log_path, data_dir=data_dir)
+        serving = Serving(bind, port, known, names, audit_log_path, data_dir=data_dir, load=load)
         async with running(serving, kubeconfig_out):
             print("ready", flush=True)
             await wait_for_signal()

@@ -24,6 +24,8 @@ from nodeyard.apiserver.kubeconfig import write_kubeconfig
 from nodeyard.apiserver.listener import Listener, serve
 from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
+from nodeyard.bundle.model import BundleError
+from nodeyard.bundle.reader import read_bundle
 from nodeyard.cli.failures import Failure
 from nodeyard.process import garbage_collection
 from nodeyard.process.certificates import Authority
@@ -46,6 +48,8 @@ class Serving:
     """Further admission plugins, in place of webhooks of simulated projects."""
     data_dir: Path | None = None
     """Keep the cluster in this directory instead of memory alone."""
+    load: Path | None = None
+    """The support bundle whose cluster is served."""
 
 
 @asynccontextmanager
@@ -86,6 +90,7 @@ async def _running(
         plugins=serving.plugins,
         data=data,
     )
+    _load(server, serving.load)
     await _start(server, serving.controllers)
     try:
         reached_by = _local_names() if serving.bind in _WILDCARDS else [serving.bind]
@@ -100,6 +105,15 @@ async def _running(
             await listener.close()
     finally:
         await server.stop()
+
+
+def _load(server: Server, path: Path | None) -> None:
+    if path is None:
+        return
+    try:
+        server.load(read_bundle(path).cluster)
+    except BundleError as error:
+        raise Failure(f"--load: {error}") from None
 
 
 async def _start(server: Server, controllers: Iterable[str]) -> None:
