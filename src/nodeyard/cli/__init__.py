@@ -6,6 +6,7 @@ from typing import Final
 
 KUBECONFIG_HELP: Final = "Kubeconfig file; default $KUBECONFIG, then ~/.kube/config, then the pod's service account."
 CONTEXT_HELP: Final = "Kubeconfig context; default the current one."
+BUNDLE_HELP: Final = "Support bundle, written by nodeyard gather, to read instead of a cluster."
 
 
 def main() -> None:

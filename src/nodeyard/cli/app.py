@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from nodeyard.cli import approve, crds, dashboard, plan, status, why
+from nodeyard.cli import approve, crds, dashboard, gather, plan, status, why
 from nodeyard.cli import run as operator
 from nodeyard.cli.failures import USAGE_ERROR, Failure
 from nodeyard.cli.testbed import add_testbed_commands
@@ -32,6 +32,7 @@ app.command("why")(why.why)
 app.command("approve")(approve.approve)
 app.command("status")(status.status)
 app.command("dashboard")(dashboard.dashboard)
+app.command("gather")(gather.gather)
 app.command("crds")(crds.crds)
 
 

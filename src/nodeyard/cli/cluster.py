@@ -14,13 +14,17 @@ from nodeyard.app.capabilities import choose
 from nodeyard.app.dry_planner import DryPlanner, ReadForbidden, dry_planning_readable
 from nodeyard.app.files import FileError
 from nodeyard.app.operators import Operators, find_operators
+from nodeyard.app.replay import Replay
+from nodeyard.bundle.model import BundleError
 from nodeyard.cli.failures import Failure, UsageFailure
 from nodeyard.client.api import Client
 from nodeyard.client.config import Config
 from nodeyard.client.errors import ClientError, Forbidden, TransportError, Unauthorized
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
+from nodeyard.plan.model import Decision
 from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.dry_plan import DryPlan
 
 T = TypeVar("T")
 
@@ -30,7 +34,7 @@ def one_line_errors(config: Config | None = None) -> Iterator[None]:
     """Turn errors of a cluster or a file into a Failure. A bug of ours keeps its traceback."""
     try:
         yield
-    except (ClientError, FileError, NotHeld, ReadForbidden, OSError) as error:
+    except (BundleError, ClientError, FileError, NotHeld, ReadForbidden, OSError) as error:
         raise Failure(_add_remedy(error, config)) from None
 
 
@@ -86,6 +90,41 @@ async def plan_dry(client: Client, capabilities: Sequence[Capability]) -> AsyncI
         for name, reason in planner.skipped.items():
             typer.echo(f"{name}: skipped: {reason}", err=True)
         yield planner
+
+
+@asynccontextmanager
+async def replay_dry(replay: Replay, capabilities: Sequence[Capability]) -> AsyncIterator[DryPlanner]:
+    """Open a DryPlanner on a bundle, like `plan_dry` on a cluster."""
+    served = await select_served(replay.client, capabilities)
+    async with replay.planner(served) as planner:
+        for name, reason in planner.skipped.items():
+            typer.echo(f"{name}: skipped: {reason}", err=True)
+        yield planner
+
+
+def describe_bundle(replay: Replay) -> str:
+    return f"Bundle of {replay.created_at:%Y-%m-%d %H:%M:%S} UTC."
+
+
+def drop_hidden(replay: Replay, dry_plans: Sequence[DryPlan]) -> list[DryPlan]:
+    """Drop the plans that a hash would falsify, with one line on stderr for each."""
+    hidden = [each for each in dry_plans if (each.capability.name, each.key) in replay.hidden]
+    for each in hidden:
+        typer.echo(str(replay.hidden[each.capability.name, each.key]), err=True)
+    return [each for each in dry_plans if each not in hidden]
+
+
+def drop_hidden_answers(
+    replay: Replay, explained: Sequence[tuple[DryPlan, Decision]]
+) -> list[tuple[DryPlan, Decision]]:
+    """Drop the decisions of such plans."""
+    shown = {id(each) for each in drop_hidden(replay, list({id(plan): plan for plan, _ in explained}.values()))}
+    return [(plan, decision) for plan, decision in explained if id(plan) in shown]
+
+
+def refuse_beside_bundle(bundle: Path | None, kubeconfig: Path | None, context: str) -> None:
+    if bundle is not None and (kubeconfig is not None or context):
+        raise UsageFailure("--from needs no cluster: leave out --kubeconfig and --context")
 
 
 def warn_unreachable(planner: DryPlanner, among: Collection[str] | None = None) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
+from nodeyard.cli import BUNDLE_HELP, CONTEXT_HELP, KUBECONFIG_HELP
+from nodeyard.cli.failures import UsageFailure
 from nodeyard.cli.terminal import COLOR_HELP, Color, echo, find_style
 from nodeyard.plan.style import PLAIN, Style
 
@@ -42,6 +43,7 @@ class PlanOptions:
     """The user named the capabilities: they are planned even if no operator runs them."""
     limit: Limit | None = None
     namespace: str = ""
+    bundle: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def plan(
             "-f", "--file", help="File, directory or - (stdin) to plan for as if it were applied.", metavar="FILE"
         ),
     ] = None,
+    bundle: Annotated[Path | None, typer.Option("--from", help=BUNDLE_HELP, metavar="BUNDLE")] = None,
     kubeconfig: Annotated[Path | None, typer.Option(help=KUBECONFIG_HELP, metavar="FILE")] = None,
     context: Annotated[str, typer.Option(help=CONTEXT_HELP, metavar="NAME")] = "",
     namespace: Annotated[
@@ -90,6 +93,8 @@ def plan(
 
     Equal actions are folded into one, and plans with nothing to do are only counted.
 
+    With --from the plans are those of the moment when the bundle was gathered, and no cluster is needed.
+
     The first line names the running operator, whose capabilities and limit are used. Files are sent as a server-side
     dry run, so defaults, CEL rules and webhooks apply. Without a cluster the files are planned alone. Exit code: 0
     nothing to do, refusals included; 2 changes pending, also if all of them are held for approval; 1 error; 64 usage
@@ -100,12 +105,16 @@ def plan(
     from nodeyard.process import logs
 
     logs.configure("error")
+    cluster.refuse_beside_bundle(bundle, kubeconfig, context)
+    if bundle is not None and files:
+        raise UsageFailure("--from plans what the bundle has; leave out -f, or rehearse the files on the bundle")
     options = PlanOptions(
         paths=tuple(files or ()),
         capabilities=cluster.parse_capabilities(capabilities),
         is_chosen=bool(capabilities),
         limit=cluster.parse_option("--max-disruption", parse_limit, max_disruption) if max_disruption else None,
         namespace=namespace,
+        bundle=bundle,
     )
     result = signals.run(make_plans(kubeconfig, context, options))
     if result.headline:
@@ -123,6 +132,9 @@ async def make_plans(kubeconfig: Path | None, context: str, options: PlanOptions
     from nodeyard.client.errors import NoCluster
     from nodeyard.client.kubeconfig import load_config
 
+    if options.bundle is not None:
+        with cluster.one_line_errors():
+            return await _plan_bundle(options.bundle, options)
     config: Config | None = None
     with cluster.one_line_errors():
         objects = files.read(options.paths)
@@ -160,6 +172,25 @@ async def _plan_cluster(
         dry_plans = planner.plans(limit, {} if options.limit else operators.limits())
     headline = operators.describe(limit, skipped)
     return PlanResult(dry_plans, f"{headline} Planned with limit {limit.option}." if options.limit else headline)
+
+
+async def _plan_bundle(path: Path, options: PlanOptions) -> PlanResult:
+    from nodeyard.app.replay import replaying
+    from nodeyard.bundle.reader import read_bundle
+    from nodeyard.cli import cluster
+    from nodeyard.plan.brake import Limit
+
+    async with replaying(read_bundle(path)) as replay:
+        operators = replay.operators
+        chosen = list(options.capabilities) if options.is_chosen else operators.select(options.capabilities)
+        skipped = [each.name for each in options.capabilities if each not in chosen]
+        limit = options.limit or Limit()
+        async with cluster.replay_dry(replay, chosen) as planner:
+            cluster.warn_unreachable(planner)
+            dry_plans = planner.plans(limit, {} if options.limit else operators.limits())
+        shown = cluster.drop_hidden(replay, dry_plans)
+    headline = f"{cluster.describe_bundle(replay)} {operators.describe(limit, skipped)}"
+    return PlanResult(shown, f"{headline} Planned with limit {limit.option}." if options.limit else headline)
 
 
 async def _plan_files(objects: Sequence[tuple[str, Object]], options: PlanOptions) -> PlanResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
@@ -21,7 +22,7 @@ _SECRETS = (
     Rule("", ("secrets",), ("create",)),
 )
 """Rules for the Secret with the webhook certificates."""
-READER, APPROVER = "reader", "approver"
+READER, APPROVER, GATHERER = "reader", "approver", "gatherer"
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "update", "patch", "delete", "deletecollection")
 _INSTALL = (
@@ -244,9 +245,35 @@ def people(capability: Capability) -> list[Object]:
 
 
 def command_roles() -> list[Object]:
-    """Return the ClusterRoles for users of `nodeyard plan`, `why` and `approve`, aggregated from each capability's
-    part."""
-    return [_aggregating_role(READER, (READER,)), _aggregating_role(APPROVER, (READER, APPROVER))]
+    """Return the ClusterRoles for users of `nodeyard plan`, `why`, `approve` and `gather`, aggregated from each
+    capability's part."""
+    return [
+        _aggregating_role(READER, (READER,)),
+        _aggregating_role(APPROVER, (READER, APPROVER)),
+        _aggregating_role(GATHERER, (READER, GATHERER)),
+        {
+            "apiVersion": _API,
+            "kind": "ClusterRole",
+            "metadata": {"name": "nodeyard-gatherer-context", "labels": {_command_label(GATHERER): "true"}},
+            "rules": _render_all(_GATHERED),
+        },
+    ]
+
+
+_GATHERED: Final = (
+    Rule("", ("namespaces", "nodes", "pods"), ("list",)),
+    Rule("apps", ("daemonsets", "deployments", "replicasets", "statefulsets"), ("list",)),
+    Rule("batch", ("cronjobs", "jobs"), ("list",)),
+    Rule("policy", ("poddisruptionbudgets",), ("list",)),
+    Rule("events.k8s.io", ("events",), ("list",)),
+    Rule("apiextensions.k8s.io", ("customresourcedefinitions",), ("get",)),
+    # Bootstrap objects, which hold tokens, are not gathered.
+    *(
+        Rule(group, ("*",), ("list",))
+        for group in ("cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io")
+    ),
+)
+"""What a support bundle has besides the inputs of plans."""
 
 
 def _aggregating_role(what: str, parts: tuple[str, ...]) -> Object:
