@@ -167,6 +167,22 @@ class Objects(Sequence[Object]):
         return map(_decode, self.raw)
 
 
+class Documents(Mapping[str, Json]):
+    """Documents as raw JSON, decoded on access: decoded they may take twenty times as much."""
+
+    def __init__(self, raw: Mapping[str, bytes]) -> None:
+        self._raw = raw
+
+    def __getitem__(self, name: str) -> Json:
+        return _decode(self._raw[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
 @dataclass(frozen=True)
 class ClusterState:
     """The contents of a bundle about one cluster."""

@@ -28,12 +28,12 @@ from nodeyard.bundle.model import (
     BundleError,
     ClusterEntry,
     ClusterState,
+    Documents,
     Manifest,
     Objects,
     Section,
     ServedResource,
 )
-from nodeyard.kube.json import Json
 from nodeyard.kube.json_depth import is_too_deep
 
 T = TypeVar("T")
@@ -44,6 +44,8 @@ class Limits(NamedTuple):
     total_bytes: int = 2 << 30
     """Of all members together, after decompression."""
     document_bytes: int = 256 << 20
+    described_bytes: int = 64 << 20
+    """Of the manifest and of what the clusters serve together: they are decoded at once."""
     object_bytes: int = 4 << 20
     """An API server stores objects of at most 1.5 MiB; in JSON they may be somewhat larger."""
     ratio: int = 300
@@ -105,11 +107,12 @@ class _Reader:
         self._stream = gzip.GzipFile(fileobj=file, mode="rb")
         self._limits = limits
         self._total = 0
+        self._described = 0
 
     def read(self) -> Bundle:
         manifest = self._read_manifest()
         wanted = _list_members(manifest, self._limits)
-        documents: dict[str, Json] = {}
+        documents: dict[str, bytes] = {}
         resources: dict[str, tuple[ServedResource, ...]] = {}
         objects: dict[str, Objects] = {}
         while (member := self._next_member()) is not None:
@@ -120,9 +123,10 @@ class _Reader:
             if isinstance(what, Section):
                 objects[name] = self._read_objects(what, size)
             elif isinstance(what, ClusterEntry):
-                resources[name] = self._decode(name, size, tuple[ServedResource, ...])
+                resources[name] = _decode(name, self._read_description(name, size), tuple[ServedResource, ...])
             else:
-                documents[what] = self._decode(name, size, object)
+                documents[what] = self._read_document(name, size)
+                _decode(name, documents[what], msgspec.Raw)
             self._skip(-size % _BLOCK)
         if wanted:
             raise _Flaw(f"member {min(wanted)} of the manifest is missing")
@@ -136,13 +140,13 @@ class _Reader:
             )
             for each in manifest.clusters
         }
-        return Bundle(manifest, clusters.pop(HOST), clusters, documents)
+        return Bundle(manifest, clusters.pop(HOST), clusters, Documents(documents))
 
     def _read_manifest(self) -> Manifest:
         member = self._next_member()
         if member is None or member[0] != MANIFEST:
             raise _Flaw(f"its first member is not {MANIFEST}")
-        content = self._read_document(MANIFEST, member[1])
+        content = self._read_description(MANIFEST, member[1])
         self._skip(-member[1] % _BLOCK)
         version = _decode(MANIFEST, content, _Version)
         if version.kind != KIND:
@@ -182,8 +186,11 @@ class _Reader:
         if rest:
             raise _Flaw(f"{name}: the last object does not end")
 
-    def _decode(self, name: str, size: int, type: type[T]) -> T:
-        return _decode(name, self._read_document(name, size), type)
+    def _read_description(self, name: str, size: int) -> bytes:
+        self._described += size
+        if self._described > self._limits.described_bytes:
+            raise _Flaw(f"{name}: manifest and resources have more than {self._limits.described_bytes} bytes")
+        return self._read_document(name, size)
 
     def _read_document(self, name: str, size: int) -> bytes:
         if size > self._limits.document_bytes:

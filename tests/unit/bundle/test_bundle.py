@@ -5,12 +5,16 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import tempfile
+import tracemalloc
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nodeyard.bundle.model import GVR, HOST, Bundle, BundleError, Omission, ServedResource
 from nodeyard.bundle.reader import LIMITS, Limits, read_bundle
@@ -279,3 +283,73 @@ def test_a_declared_size_of_gigabytes_is_refused(path: Path) -> None:
     padded = -(-len(content["manifest.json"]) // 512) * 512 + 512
     path.write_bytes(gzip.compress(head.getvalue()[:padded] + liar.tobuf(tarfile.USTAR_FORMAT)))
     assert "documents/plans.json: is larger than" in refusal(path)
+
+
+def test_a_manifest_of_millions_of_members_is_refused_before_it_is_decoded(path: Path) -> None:
+    entry = b'{"file":"a/b","group":"","version":"v1","resource":"nodes","count":0},'
+    repacked(path, lambda content: content.update({"manifest.json": b"[" + entry * 1_000_000 + b"{}]"}))
+    tracemalloc.start()
+    try:
+        assert "manifest.json: manifest and resources have more than" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_document_takes_the_memory_of_its_text_until_it_is_asked_for(path: Path) -> None:
+    repacked(path, lambda content: content.update({"documents/plans.json": b"[" + b"{}," * 3_000_000 + b"{}]"}))
+    tracemalloc.start()
+    try:
+        found = read_bundle(path)
+        assert tracemalloc.get_traced_memory()[1] < 48 << 20
+    finally:
+        tracemalloc.stop()
+    assert list(found.documents) == ["plans"]
+
+
+def test_a_document_that_is_no_json_is_refused(path: Path) -> None:
+    repacked(path, lambda content: content.update({"documents/plans.json": b'{"a": tru}'}))
+    assert "documents/plans.json: JSON is malformed" in refusal(path)
+
+
+@pytest.fixture(scope="module")
+def good() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder, "bundle.tgz"), [node("n1", status={"a": [1, "b"]}), node("n2")], [node("l1")])
+        return gzip.decompress(Path(folder, "bundle.tgz").read_bytes())
+
+
+@given(st.data())
+def test_any_change_is_read_or_refused(
+    good: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = bytearray(good)
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        match data.draw(st.sampled_from(["replace", "insert", "delete", "cut", "repeat"])):
+            case "replace":
+                content[place] = data.draw(st.integers(0, 255))
+            case "insert":
+                content[place:place] = data.draw(st.binary(max_size=600))
+            case "delete":
+                del content[place : place + data.draw(st.integers(1, 600))]
+            case "cut":
+                del content[place:]
+            case "repeat":
+                content[place:place] = content[place : place + 512]
+        if not content:
+            break
+    changed = tmp_path_factory.getbasetemp() / "changed.tgz"
+    changed.write_bytes(gzip.compress(bytes(content), 1))
+    text, read = outcome(changed)
+    assert "\n" not in text
+    assert all(isinstance(each, dict) for each in read)
+
+
+def outcome(path: Path) -> tuple[str, list[Object]]:
+    """Return why the bundle is refused, or its objects."""
+    try:
+        cluster = read_bundle(path).cluster
+    except BundleError as error:
+        return str(error), []
+    return "", [each for objects in cluster.objects.values() for each in objects]
