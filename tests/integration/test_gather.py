@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import subprocess
@@ -15,6 +17,7 @@ from tests.builders.profiles_env import ProfilesEnv
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.bundle.reader import read_bundle
 from nodeyard.testing import third_party_crds
+from nodeyard.testing.session import APPLY
 
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
 CHANGES = 2
@@ -93,3 +96,160 @@ def test_plan_and_why_of_a_bundle_are_those_of_the_cluster(api, fleet, tmp_path)
         said = run("why", subject, "-o", "json", *options, *cluster).stdout
         replayed = run("why", subject, "-o", "json", *options, "--from", bundle)
         assert timeless(replayed.stdout) == timeless(said)
+
+
+# secrets
+
+
+PLANTED = "Pl4nt3d-in-every-corner"
+CONTAINER = {
+    "name": "c",
+    "image": "registry.example/app:v1",
+    "command": ["sh", "-c", f"login {PLANTED}"],
+    "args": [f"--token={PLANTED}"],
+    "env": [{"name": "PASSWORD", "value": PLANTED}],
+    "livenessProbe": {"httpGet": {"port": 80, "httpHeaders": [{"name": "Authorization", "value": PLANTED}]}},
+}
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def plant(rest, name, version="v1", **more):
+    """Create objects that hold the secret wherever objects may hold one."""
+    metadata = {"name": name, "namespace": "default"}
+    annotations = {APPLIED: json.dumps({"stringData": {"password": PLANTED}}), "example.com/hook": PLANTED}
+    for obj in (
+        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"password": PLANTED}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a.ini": f"password={PLANTED}"}},
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": annotations},
+         "spec": {"providerID": f"https://user:{PLANTED}@cloud/vm"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, "annotations": annotations},
+         "spec": {"containers": [CONTAINER]}},
+        {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": metadata, "action": "Test", "reason": "Failed",
+         "type": "Warning", "eventTime": "2026-11-19T12:00:00.000000Z", "note": f"dial: password is {PLANTED}",
+         "reportingController": "example.com/test", "reportingInstance": "test",
+         "regarding": {"apiVersion": "v1", "kind": "Pod", **metadata}},
+    ):  # fmt: skip
+        rest.replace_or_create(obj)
+        paths = {"Node": f"/api/v1/nodes/{name}/status", "Pod": f"/api/v1/namespaces/default/pods/{name}/status"}
+        if obj["kind"] in paths:
+            condition = {"type": "Ready", "status": "False", "reason": "Failed", "message": f"bad token {PLANTED}"}
+            query = "?fieldManager=planter&force=true"
+            status = {"apiVersion": "v1", "kind": obj["kind"], "metadata": {"name": name}}
+            rest.call(
+                "PATCH",
+                paths[obj["kind"]] + query,
+                {**status, "status": {"conditions": [condition]}},
+                content_type=APPLY,
+            )
+
+
+def release(name):
+    return {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "interval": "5m",
+            "chart": {"spec": {"chart": "app", "sourceRef": {"kind": "HelmRepository", "name": "apps"}}},
+            "values": {"database": {"name": PLANTED, "password": PLANTED, "hosts": [f"https://u:{PLANTED}@db/"]}},
+        },
+    }
+
+
+def forms(secret):
+    """Return the secret in plain text, base64 at each offset, and hexadecimal."""
+    plain = secret.encode()
+    yield plain
+    yield plain.hex().encode()
+    for offset in range(3):
+        found = base64.b64encode(b"\0" * offset + plain)
+        # The first and the last characters also depend on what is around the secret.
+        yield found[4 if offset else 0 : -4]
+
+
+def test_no_secret_is_in_the_bundle(api, all_kinds, affinity_crds, tree, leaf_servers, tmp_path):
+    name = unique("planted")
+    plant(api.rest, name)
+    plant(leaf_servers[0].rest, name)
+    api.rest.replace_or_create(release(name))
+    inline, referenced = tree.cluster("inline", inline=True), tree.cluster("referenced")
+    tree.leaf.node("l1", annotations={"example.com/hook": PLANTED})
+
+    run("gather", "-o", tmp_path / "bundle.tgz", "--kubeconfig", api.kubeconfig)
+
+    content = gzip.decompress((tmp_path / "bundle.tgz").read_bytes())
+    token = leaf_servers[0].admin_token
+    assert {inline, referenced} <= set(read_bundle(tmp_path / "bundle.tgz").clusters)
+    assert content.count(name.encode()) > 5
+    for secret in (PLANTED, token, leaf_servers[0].kubeconfig.read_text()):
+        for form in forms(secret):
+            assert form not in content
+    for kind in ("nodes", "events", "pods", "secrets", "configmaps"):
+        path = "/api/v1/nodes" if kind == "nodes" else f"/api/v1/namespaces/default/{kind}"
+        for rest in (api.rest, leaf_servers[0].rest):
+            rest.call("DELETE", f"{path}/{name}")
+    api.rest.call("DELETE", f"/apis/helm.toolkit.fluxcd.io/v2/namespaces/default/helmreleases/{name}")
+
+
+# rights
+
+
+def test_what_may_not_be_read_is_left_out_with_one_line_each(api, all_kinds, spares_env, tmp_path):
+    spares_env.spares(1)
+    template = spares_env.template("web", 1)
+    rules = [
+        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]},
+        {"apiGroups": ["nyallocator.cybozu.io"], "resources": ["nodetemplates"], "verbs": ["get", "list"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["list"]},
+    ]
+    limited = api.user(unique("limited"), rules=rules)
+    bundle = tmp_path / "bundle.tgz"
+
+    done = run("gather", "-o", bundle, "--kubeconfig", limited)
+
+    lines = done.stderr.splitlines()
+    assert all(each.startswith("left out: ") for each in lines)
+    assert len({each.split(": ")[1] for each in lines}) == len(lines)
+    for kind in ("poddisruptionbudgets.policy", "events.events.k8s.io", "plans of pools", "plans of affinity"):
+        assert any(each.startswith(f"left out: {kind}: ") for each in lines), kind
+    assert f"{template}" in run("plan", "--from", bundle, codes=(CHANGES,)).stdout
+    assert template in run("why", f"nodetemplate/{template}", "--from", bundle).stdout
+
+
+# serving
+
+
+def test_the_embedded_server_serves_the_cluster_of_a_bundle(api, all_kinds, spares_env, tmp_path):
+    (node,) = spares_env.spares(1)
+    template = spares_env.template("web", 1)
+    run("gather", "-o", tmp_path / "bundle.tgz", "--kubeconfig", api.kubeconfig)
+
+    kubeconfig = tmp_path / "kubeconfig"
+    options = ("--load", tmp_path / "bundle.tgz", "--port", "0", "--kubeconfig-out", kubeconfig, "--controllers", "")
+    command = [*PROGRAM, "apiserver", *map(str, options)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n", process.stderr.read()
+            served = run("why", f"nodetemplate/{template}", "-o", "json", "--kubeconfig", kubeconfig).stdout
+        finally:
+            process.terminate()
+    said = run("why", f"nodetemplate/{template}", "-o", "json", "--from", tmp_path / "bundle.tgz").stdout
+    assert timeless(served) == timeless(said)
+    assert node in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [("plan",), ("why", "node/n1"), ("apiserver", "--port", "0", "--kubeconfig-out", "kc")]
+)
+def test_a_bad_bundle_is_one_line_and_writes_nothing(arguments, tmp_path):
+    bad = tmp_path / "bad.tgz"
+    bad.write_bytes(gzip.compress(b"no bundle" * 100))
+    option = "--load" if arguments[0] == "apiserver" else "--from"
+    command = [*PROGRAM, *arguments, option, str(bad)]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "bad.tgz" in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["bad.tgz"]
