@@ -10,12 +10,14 @@ import subprocess
 import sys
 
 import pytest
-from tests.builders.affinity_env import ROOT, unique
+from tests.builders.affinity_env import ROOT, tenant_body, unique
 from tests.builders.pools import pool
+from tests.builders.profiles import SHARED
 from tests.builders.profiles_env import ProfilesEnv
 
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.bundle.reader import read_bundle
+from nodeyard.capabilities.profiles import names
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import APPLY
 
@@ -61,10 +63,11 @@ def fleet(api, all_kinds, own_pools_env, spares_env, tree, own_affinity_env):
     node_class = own_pools_env.node_class(own_pools_env.name("class"))
     cluster = own_pools_env.cluster(own_pools_env.name(), workerPools={"gpu": pool(2, nodeClass=node_class)})
     affinity_class = own_affinity_env.affinity_class(unique("fast"), nodeSelector={"disk": "ssd"})
-    tenant = own_affinity_env.tenant(unique("acme"), defaultAffinityClass=affinity_class)
+    tenant = unique("acme")
+    own_affinity_env.create(tenant_body(tenant, defaultAffinityClass=affinity_class))
     profiles = ProfilesEnv(api.rest)
-    profile = profiles.compute_profile("cores", "[DEFAULT]\ncpu_shared_set = 0-3\n")
-    profiles.role(annotations={"nova.openstack.org/compute-profile": profile})
+    profile = profiles.compute_profile("cores", SHARED)
+    profiles.role(annotations={names.COMPUTE_PROFILE: profile, names.CELL: "nova-cell1"})
     node = profiles.node("compute-0")
     yield {
         f"nodetemplate/{template}": "",
@@ -173,7 +176,6 @@ def test_no_secret_is_in_the_bundle(api, all_kinds, affinity_crds, tree, leaf_se
     plant(leaf_servers[0].rest, name)
     api.rest.replace_or_create(release(name))
     inline, referenced = tree.cluster("inline", inline=True), tree.cluster("referenced")
-    tree.leaf.node("l1", annotations={"example.com/hook": PLANTED})
 
     run("gather", "-o", tmp_path / "bundle.tgz", "--kubeconfig", api.kubeconfig)
 
