@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 import msgspec
+import pytest
 
 from nodeyard.apiserver.server import Server
 from nodeyard.app.capabilities import choose
@@ -89,6 +90,7 @@ def served(resource, kind, *, namespaced):
     return ServedResource("", "v1", resource, kind, namespaced, kind.lower(), verbs=("get", "list", "watch"))
 
 
+@pytest.mark.timeout(600)
 async def test_a_bundle_of_ten_thousand_nodes(tmp_path):
     resources = (served("nodes", "Node", namespaced=False), served("pods", "Pod", namespaced=True))
     objects = {

@@ -17,6 +17,7 @@ def test_a_plan_has_exactly_these_verbs():
         "approve",
         "status",
         "dashboard",
+        "gather",
         "apiserver",
         "crds",
         "demo",

@@ -26,7 +26,7 @@ from nodeyard.app.dry_planner import DryPlanner, NotSynced, ReadForbidden, dry_p
 from nodeyard.app.explanations import compose_answers, why_to_wire
 from nodeyard.app.operators import Operators, find_operators
 from nodeyard.app.replay import HIDDEN, OPERATORS, PLANS, WHY, HiddenPlan, PinnedClock, Replay
-from nodeyard.bundle.model import HOST, Bundle, BundleError, ClusterState, Manifest, Omission, ServedResource
+from nodeyard.bundle.model import HOST, Bundle, BundleError, ClusterState, Manifest, Omission, ServedResource, identify
 from nodeyard.bundle.recorder import RecordedCluster, RecordingTransport
 from nodeyard.bundle.redaction import Redactor
 from nodeyard.bundle.writer import BundleWriter
@@ -85,10 +85,11 @@ async def gather(client: Client, capabilities: Sequence[Capability], *, metrics:
     limits = operators.limits()
     running = [each for each in operators.select(capabilities) if each in served]
     live: dict[tuple[str, Key], DryPlan] = {}
+    refs: list[ObjectRef] = []
     async with recording.planner(running, created_at) as planner:
         if planner is not None:
-            refs = list(_unready(recording.host.state(), running))
-            for ref in refs[:MOST_EXPLAINED]:
+            refs = _unready(recording.host.state(), running)
+            for ref in refs:
                 await planner.watch_kinds_of(ref)
             live = {(each.capability.name, each.key): each for each in planner.plans(Limit(), limits)}
             recording.note_unreachable(planner)
@@ -98,7 +99,7 @@ async def gather(client: Client, capabilities: Sequence[Capability], *, metrics:
     redactor = recording.redactor
     gathered.documents[OPERATORS] = redactor.texts(msgspec.to_builtins(operators))
     gathered.documents["versions"] = {"nodeyard": VERSION, "python": platform.python_version()}
-    await _replay(gathered, operators, running, live)
+    await _replay(gathered, operators, running, live, refs)
     gathered.documents["metrics"] = await recording.read_metrics(metrics)
     gathered.omitted[:] = [*recording.omissions()]
     return gathered
@@ -268,14 +269,16 @@ def _select(catalog: Catalog, capabilities: Iterable[Capability]) -> list[Known]
     return [first[key] for key in dict.fromkeys((*_LISTED[:2], *wanted, *_LISTED[2:])) if key in first]
 
 
-def _unready(state: ClusterState, capabilities: Iterable[Capability]) -> Iterator[ObjectRef]:
-    """Yield the objects that are not Ready: ours, nodes, and those of Cluster API and Flux."""
+def _unready(state: ClusterState, capabilities: Iterable[Capability]) -> list[ObjectRef]:
+    """Return the first objects that are not Ready: ours, nodes, and those of Cluster API and Flux."""
+    found: list[ObjectRef] = []
     groups = {kind.resource.group for each in capabilities for kind in each.kinds}
     for gvr, objects in state.objects.items():
         is_watched = gvr.group in groups or gvr.group in CAPI or gvr.resource in ("nodes", "helmreleases")
         for obj in objects if is_watched else ():
             if not _is_ready(obj):
-                yield ref_of(obj, obj["apiVersion"], obj["kind"])
+                found.append(ref_of(obj, obj["apiVersion"], obj["kind"]))
+    return found[:MOST_EXPLAINED]
 
 
 def _is_ready(obj: Object) -> bool:
@@ -287,7 +290,11 @@ def _is_ready(obj: Object) -> bool:
 
 
 async def _replay(
-    gathered: Gathered, operators: Operators, capabilities: Sequence[Capability], live: Mapping[Any, DryPlan]
+    gathered: Gathered,
+    operators: Operators,
+    capabilities: Sequence[Capability],
+    live: Mapping[tuple[str, Key], DryPlan],
+    unready: Sequence[ObjectRef],
 ) -> None:
     """Plan from what was recorded, and compare."""
     documents = gathered.documents
@@ -307,7 +314,7 @@ async def _replay(
             keys = {(each.capability, each.key) for each in hidden}
             plans = [to_wire(each.braked.now) for name, each in found.items() if name not in keys]
             documents[PLANS] = msgspec.to_builtins({"apiVersion": API_VERSION, "kind": "PlanList", "items": plans})
-            documents[WHY] = await _explain(gathered.cluster, planner, operators, capabilities, keys)
+            documents[WHY] = await _explain(gathered.cluster, planner, operators, unready, keys)
     except (ReadForbidden, NotSynced) as error:
         raise BundleError(f"the gathered objects cannot be planned: {error}") from None
     documents[HIDDEN] = msgspec.to_builtins(hidden)
@@ -331,11 +338,11 @@ async def _explain(
     state: ClusterState,
     planner: DryPlanner,
     operators: Operators,
-    capabilities: Sequence[Capability],
+    unready: Sequence[ObjectRef],
     hidden: set[tuple[str, Key]],
 ) -> Json:
     """Explain every object that is not Ready."""
-    refs = {_named(ref): ref for ref in list(_unready(state, capabilities))[:MOST_EXPLAINED]}
+    refs = {_named(ref): ref for ref in unready}
     for ref in refs.values():
         await planner.watch_kinds_of(ref)
     explained: dict[tuple[str, ...], list[Any]] = {}
@@ -343,20 +350,20 @@ async def _explain(
         name = _named(decision.object)
         if name in refs and (dry_plan.capability.name, dry_plan.key) not in hidden:
             explained.setdefault(name, []).append((dry_plan, decision))
+    versions, places = {name[0] for name in explained}, {name[2:4] for name in explained}
     objects: dict[tuple[str, ...], Object] = {}
     for gvr, found in state.objects.items():
-        if any(gvr.api_version == name[0] for name in explained):
-            objects |= {(each["apiVersion"], each["kind"], *_place(each), ""): each for each in found}
+        for number, raw in enumerate(found.raw if gvr.api_version in versions else ()):
+            metadata = identify(raw)
+            if (metadata.namespace, metadata.name) in places:
+                obj = found[number]
+                objects[obj["apiVersion"], obj["kind"], metadata.namespace, metadata.name, ""] = obj
     wires = []
     for name, about in explained.items():
         ref, obj = refs[name], objects.get(name, {})
         answers = compose_answers(about, operators, ref, obj)
         wires.append(why_to_wire(answers, about, planner.views, ref, obj))
     return msgspec.to_builtins(wires)
-
-
-def _place(obj: Object) -> tuple[str, str]:
-    return str(obj["metadata"].get("namespace", "")), str(obj["metadata"]["name"])
 
 
 def _clean_metrics(text: bytes, redactor: Redactor) -> Iterator[str]:

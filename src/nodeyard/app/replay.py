@@ -102,5 +102,5 @@ def _convert(bundle: Bundle, name: str, type: Any, default: T) -> T:
         return found
     except KeyError:
         return default
-    except msgspec.ValidationError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BundleError(f"documents/{name}.json: {error}") from None

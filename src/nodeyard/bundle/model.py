@@ -145,6 +145,25 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     format_version: int = FORMAT_VERSION
 
 
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] | None = None
+    resource_version: str = ""
+
+
+class _Identified(msgspec.Struct):
+    metadata: _Meta
+
+
+_identify = msgspec.json.Decoder(_Identified).decode
+
+
+def identify(raw: bytes | msgspec.Raw) -> _Meta:
+    """Return the name, namespace, labels and resourceVersion of an object, without decoding the rest."""
+    return _identify(raw).metadata
+
+
 class Objects(Sequence[Object]):
     """Objects as raw JSON, decoded on access: 10,000 nodes as dicts would take a gigabyte."""
 

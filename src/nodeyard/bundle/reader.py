@@ -84,6 +84,9 @@ class _Flaw(Exception):
 
 
 _check_object = msgspec.json.Decoder(_Checked).decode
+_check_json = msgspec.json.Decoder().decode
+"""What a typed decoder skips is not checked completely, and would fail when it is read."""
+_MALFORMED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read_bundle(path: Path, limits: Limits = LIMITS) -> Bundle:
@@ -163,9 +166,10 @@ class _Reader:
         for number, line in enumerate(self._lines(section.file, size), 1):
             try:
                 found = _check_object(line)
+                _check_json(line)
                 if is_too_deep(line):
                     raise _Flaw(f"{section.file}: object {number} is nested too deeply")
-            except (msgspec.MsgspecError, RecursionError) as error:
+            except _MALFORMED as error:
                 raise _Flaw(f"{section.file}: object {number} is no Kubernetes object: {error}") from None
             if found.api_version != section.gvr.api_version:
                 raise _Flaw(f"{section.file}: object {number} has apiVersion {_quote(found.api_version)}")
@@ -272,7 +276,7 @@ def _list_members(manifest: Manifest, limits: Limits) -> dict[str, Section | Clu
 def _decode(name: str, content: bytes, type: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=type)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except _MALFORMED as error:
         raise _Flaw(f"{name}: {error}") from None
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodeyard.bundle.model import GVR, ClusterState, Objects, Omission, ServedResource
+from nodeyard.bundle.model import GVR, ClusterState, Objects, Omission, ServedResource, identify
 from nodeyard.bundle.paths import ReadPath, parse_path
 from nodeyard.bundle.redaction import Redactor
 from nodeyard.client.decoder import decode_as
@@ -33,6 +33,13 @@ NO_STREAMING_LIST: Final = (
 _encode = msgspec.json.Encoder().encode
 
 
+class _Answer(msgspec.Struct):
+    """A list or an object."""
+
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
 class RecordedCluster:
     """What was read of one cluster."""
 
@@ -45,6 +52,8 @@ class RecordedCluster:
         self.denied: dict[str, str] = {}
         """Why something could not be read."""
         self._objects: dict[GVR, dict[tuple[str, str], bytes]] = {}
+        self._versions: dict[tuple[GVR, str, str], str] = {}
+        """The resourceVersion of each object: what is listed again is not redacted again."""
 
     @property
     def omissions(self) -> Iterator[Omission]:
@@ -60,18 +69,19 @@ class RecordedCluster:
             self.denied[str(path)] = self.redactor.text(_message(body))
         if status != 200:
             return
-        answer = decode_as(dict[str, Any], body)
         found = self._objects.setdefault(path.gvr, {})
-        if path.name:
-            items, kind = [answer], str(answer.get("kind", ""))
-        else:
-            self.denied.pop(str(path), None)
-            items, kind = answer.get("items") or [], str(answer.get("kind", "")).removesuffix("List")
-        for each in items:
-            metadata = each.get("metadata") or {}
-            key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
-            identity = {"apiVersion": path.gvr.api_version, "kind": kind}
-            found[key] = _encode(self.redactor.redact(kind, {**identity, **each, **identity}))
+        answer = decode_as(_Answer, body)
+        self.denied.pop(str(path), None)
+        kind = answer.kind if path.name else answer.kind.removesuffix("List")
+        identity = {"apiVersion": path.gvr.api_version, "kind": kind}
+        for raw in (body,) if path.name else answer.items or ():
+            metadata = identify(raw)
+            place, version = (metadata.namespace, metadata.name), metadata.resource_version
+            if version and self._versions.get((path.gvr, *place)) == version:
+                continue
+            self._versions[path.gvr, *place] = version
+            obj = {**identity, **decode_as(dict[str, Any], bytes(raw)), **identity}
+            found[place] = _encode(self.redactor.redact(kind, obj))
 
 
 class RecordingTransport:

@@ -43,7 +43,7 @@ _NAMING: Final = _split(
     """
     action apiVersion architecture bootID cidr clusterName component containerID effect fieldType generateName
     group holderIdentity host hostIP hostname image imageID ip kernelVersion key kind kubeProxyVersion
-    kubeletVersion machineID manager name namespace nodeClass nodeName operatingSystem operation operator
+    kubeletVersion machineID manager name names namespace nodeClass nodeName operatingSystem operation operator
     osImage phase plural podCIDR podIP protocol providerID qosClass reason reportingController
     reportingInstance resource resourceVersion schedulerName singular status subresource systemUUID
     topologyKey type uid version zone

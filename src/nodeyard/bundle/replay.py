@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from nodeyard.bundle.model import ClusterState, Omission, ServedResource
+from nodeyard.bundle.model import ClusterState, Omission, ServedResource, identify
 from nodeyard.bundle.paths import ReadPath, parse_path
 from nodeyard.bundle.recorder import NO_STREAMING_LIST, silence
 from nodeyard.client.errors import TransportError
@@ -26,17 +26,6 @@ from nodeyard.kube.selectors import parse_fields, parse_labels
 _encode = msgspec.json.Encoder().encode
 
 
-class _Meta(msgspec.Struct):
-    name: str = ""
-    namespace: str = ""
-    labels: dict[str, str] | None = None
-
-
-class _Identified(msgspec.Struct):
-    metadata: _Meta
-
-
-_identify = msgspec.json.Decoder(_Identified).decode
 _decode = msgspec.json.Decoder().decode
 
 
@@ -94,7 +83,7 @@ class BundleTransport:
         objects = self._cluster.objects[path.gvr].raw
         if path.name:
             for raw in objects:
-                metadata = _identify(raw).metadata
+                metadata = identify(raw)
                 if (metadata.namespace, metadata.name) == (path.namespace, path.name):
                     return Response(200, {}, raw)
             return _failure(404, "NotFound", f'{path.gvr.resource} "{path.name}" not found')
@@ -159,7 +148,7 @@ def _describe(each: ServedResource) -> Object:
 
 
 def _is_selected(raw: bytes, namespace: str, labels: str, fields: str) -> bool:
-    metadata = _identify(raw).metadata
+    metadata = identify(raw)
     if namespace and metadata.namespace != namespace:
         return False
     if labels and not parse_labels(labels).matches(metadata.labels or {}):
