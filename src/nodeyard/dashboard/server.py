@@ -11,6 +11,7 @@ import asyncio
 import mimetypes
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -202,16 +203,15 @@ class DashboardServer:
         await response.prepare(request)
         last = request.headers.get("Last-Event-ID", "")
         cursor = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else -1
-        while not self._stopping.is_set():
-            cursor = await self._send(response, cursor, viewer)
-            await asyncio.sleep(BATCH_SECONDS)
-            if not await self._wait(cursor):
-                await response.write(b": heartbeat\n\n")
-            # A session may have ended, or its rights may have changed.
-            try:
+        # The client goes, or its session ends.
+        with suppress(ConnectionError, Refused):
+            while not self._stopping.is_set():
+                cursor = await self._send(response, cursor, viewer)
+                await asyncio.sleep(BATCH_SECONDS)
+                if not await self._wait(cursor):
+                    await response.write(b": heartbeat\n\n")
+                # The rights of a session may have changed.
                 viewer = await self._access.viewer_of(request)
-            except Refused:
-                break
         return response
 
     async def _send(self, response: web.StreamResponse, cursor: int, viewer: Viewer) -> int:

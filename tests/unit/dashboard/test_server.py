@@ -6,6 +6,7 @@ import ssl
 
 import aiohttp
 import pytest
+from aiohttp.web_protocol import RequestHandler
 from tests.builders.dashboard import TOKEN, Page, bare_server, signed_in
 
 from nodeyard.app.dashboard.server import DashboardTls, certificate_names, server_context
@@ -449,3 +450,19 @@ async def test_open_streams_do_not_delay_the_end_of_the_process():
         await stream.content.readline()
         began = asyncio.get_running_loop().time()
     assert asyncio.get_running_loop().time() - began < 3
+
+
+async def test_a_browser_that_goes_ends_its_stream_and_is_no_error(caplog):
+    async with signed_in() as (page, feed):
+        answer = await page.session.get(f"{page.base}/api/v1/stream")
+        await answer.content.readline()
+        handlers = [
+            each for each in asyncio.all_tasks() if each.get_coro().__qualname__ == RequestHandler.start.__qualname__
+        ]
+        answer.close()
+        async with asyncio.timeout(10):
+            while not any(each.done() for each in handlers):
+                feed.publish_nodes([row("n1")], [])
+                await asyncio.wait(handlers, timeout=0.1)
+    assert handlers
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []

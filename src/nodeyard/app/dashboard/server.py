@@ -70,6 +70,8 @@ class DashboardOptions:
 
     bind: Address
     tls: DashboardTls | None = None
+    token: str = ""
+    """If set, `?token=` in the address signs in with the process's own credentials, as with `nodeyard dashboard`."""
 
 
 @asynccontextmanager
@@ -135,8 +137,13 @@ async def serve_beside(
     tls = options.tls
     certified = None if tls is None or tls.client_authority is None else Viewer("certificate")
     names = () if tls is None else certificate_names(tls.certificate)
+    local = (options.token, await local_viewer(client, config, capabilities)) if options.token else None
     access = Access(
-        (*host_names(options.bind.host), *names), check=check, certified=certified, is_secure=tls is not None
+        (*host_names(options.bind.host), *names),
+        local=local,
+        check=check,
+        certified=certified,
+        is_secure=tls is not None,
     )
     operations = Operations(live, client, clock)
     server = DashboardServer(live.feed, access, await describe_cluster(client, config), operations.routes())

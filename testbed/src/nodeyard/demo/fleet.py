@@ -21,7 +21,7 @@ from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.demo.leaf_clusters import run_leaf_clusters
 from nodeyard.demo.screen import Screen
-from nodeyard.demo.showcase import LOOPBACK, example_folders, read_objects, run_operator
+from nodeyard.demo.showcase import example_folders, read_objects, run_operator
 from nodeyard.demo.summary import read_fleet, summarize
 from nodeyard.demo.tour import Tour
 from nodeyard.process.clock import SystemClock
@@ -66,11 +66,11 @@ async def _show(nodes: int, *, once: bool, is_fast: bool, real: bool) -> None:
         async with (
             _cluster(real, kubeconfig) as client,
             _world(client, kubeconfig, real) as world,
-            run_operator(kubeconfig) as operator,
+            run_operator(kubeconfig) as (operator, address),
             run_leaf_clusters(example_folders(), Path(directory)) as leaf_clusters,
         ):
             started = time.monotonic()
-            _introduce(screen, kubeconfig, operator.ports["dashboard"])
+            _introduce(screen, address)
             tour = Tour(screen, client, world, operator, leaf_clusters)
             await tour.run(nodes, approves=is_fast)
             fleet = await read_fleet(client)
@@ -84,14 +84,13 @@ async def _show(nodes: int, *, once: bool, is_fast: bool, real: bool) -> None:
                 await asyncio.Future()
 
 
-def _introduce(screen: Screen, kubeconfig: Path, port: int) -> None:
+def _introduce(screen: Screen, address: str) -> None:
     console = screen.console
-    console.print(f"\nDashboard: http://{LOOPBACK}:{port}/", style="bold", soft_wrap=True)
-    if token := load_config(kubeconfig).credentials.token:
-        console.print(f"           sign in with the token {token}", soft_wrap=True)
+    console.print(f"\nDashboard: {address}", style="bold", soft_wrap=True)
     console.print(
-        "\nThe fleet is simulated: nodes, kubelets, machines and two leaf clusters. The API and the operator are not. "
-        "Lines that begin with KUBECONFIG= are commands for another terminal."
+        "\nOpen it in a browser: every node is a tile, and tiles move while the operator works. The fleet is simulated: "
+        "nodes, kubelets, machines and two leaf clusters. The API and the operator are not. Lines that begin with "
+        "KUBECONFIG= are commands for another terminal."
     )
 
 

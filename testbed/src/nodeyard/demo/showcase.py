@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -37,8 +38,9 @@ _EXAMPLES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[4] /
 
 
 @asynccontextmanager
-async def run_operator(kubeconfig: Path) -> AsyncIterator[Running]:
-    """Run the operator with webhooks and the dashboard."""
+async def run_operator(kubeconfig: Path) -> AsyncIterator[tuple[Running, str]]:
+    """Run the operator with webhooks and the dashboard; yield it with the address that opens the dashboard."""
+    token = secrets.token_urlsafe(9)
     settings = Settings(identity(), leader_elect=False)
     operation = Operation(
         load_config(kubeconfig),
@@ -46,10 +48,10 @@ async def run_operator(kubeconfig: Path) -> AsyncIterator[Running]:
         settings,
         install_crds=True,
         webhooks=Webhooks(Address(LOOPBACK, 0)),
-        dashboard=DashboardOptions(Address(LOOPBACK, 0)),
+        dashboard=DashboardOptions(Address(LOOPBACK, 0), token=token),
     )
     async with operating(operation) as running:
-        yield running
+        yield running, f"http://{LOOPBACK}:{running.ports['dashboard']}/?token={token}"
 
 
 async def apply_examples(client: Client, leaf_clusters: LeafClusters) -> None:
