@@ -68,15 +68,19 @@ def tile(view: View, name: str) -> Tile | None:
         return None
     machine = _machine_of(view, name)
     pool = node.metadata.labels.get(names.POOL, "") if machine is None else _pool_of(view, machine)
-    if not pool:
+    hue = pool
+    if machine is not None and names.CONTROL_PLANE_LABEL in machine.metadata.labels:
+        hue = names.control_plane(machine.spec.cluster_name)
+    if not hue:
         return None
     if POOL_DRAINING in node.metadata.annotations:
         since = timestamps.parse_rfc3339_or_none(node.metadata.annotations[POOL_DRAINING])
-        return Tile(state=TileState.DRAINING, since=since, pool=pool, hue=pool)
+        return Tile(state=TileState.DRAINING, since=since, pool=pool, hue=hue)
     if machine is not None and machine.metadata.deletion_timestamp is not None:
-        return Tile(state=TileState.DRAINING, since=machine.metadata.deletion_timestamp, pool=pool, hue=pool)
+        return Tile(state=TileState.DRAINING, since=machine.metadata.deletion_timestamp, pool=pool, hue=hue)
     is_pending = machine is not None and machine.status.phase not in (_RUNNING, "")
-    return Tile(state=TileState.PENDING if is_pending else None, pool=pool, hue=pool)
+    state = TileState.PENDING if is_pending else TileState.CLAIMED
+    return Tile(state=state, since=node.metadata.creation_timestamp, pool=pool, hue=hue)
 
 
 def _machine_of(view: View, node: str) -> Machine | None:

@@ -48,7 +48,15 @@ def tile_of(world, name="gpu-0"):
 
 def test_a_node_shows_the_pool_of_its_machine():
     tile = tile_of(World.of())
-    assert (tile.pool, tile.hue, tile.state) == ("prod/gpu", "prod/gpu", None)
+    assert (tile.pool, tile.hue, tile.state) == ("prod/gpu", "prod/gpu", TileState.CLAIMED)
+
+
+def test_a_control_plane_node_is_managed_but_in_no_pool():
+    machine = member("gpu", 0)
+    metadata = msgspec.structs.replace(machine.metadata, labels={names.CONTROL_PLANE_LABEL: ""})
+    machine = msgspec.structs.replace(machine, metadata=metadata)
+    tile = tile_of(World.of().but(machines=[machine]))
+    assert (tile.pool, tile.hue, tile.state) == ("", "prod-control-plane", TileState.CLAIMED)
 
 
 def test_a_machine_that_is_not_running_yet_is_pending():
