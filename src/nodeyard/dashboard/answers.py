@@ -11,6 +11,7 @@ from nodeyard.dashboard.wire import CandidateRow, Change, Note, Step, WhyAnswer
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.explain import Answer
 from nodeyard.plan.model import Decision
+from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.surface import Rung, Surface
 from nodeyard.watch.view import CacheView
@@ -51,7 +52,7 @@ def to_wire(
             for each in sorted(decision.candidates, key=lambda each: not each.is_taken)[:most]
         ),
         total=len(decision.candidates),
-        would_change=_would_change(decision, surface, view),
+        would_change=(*_approvals(answer), *_would_change(decision, surface, view)),
     )
 
 
@@ -72,6 +73,12 @@ def ladder(rungs: Sequence[Rung], rule: str) -> tuple[Step, ...]:
 
 def _since(reason: str, conditions: Iterable[Condition]) -> datetime | None:
     return next((each.last_transition_time for each in conditions if each.reason == reason), None)
+
+
+def _approvals(answer: Answer) -> list[Change]:
+    """Return the approval of a held plan: nothing else moves the object until then."""
+    commands = [_command_in(text) for reason, text in answer.notes if reason == EngineReason.NEEDS_APPROVAL]
+    return [Change(message="Approve the held plan", command=each) for each in dict.fromkeys(commands) if each]
 
 
 def _would_change(decision: Decision, surface: Surface, view: CacheView) -> tuple[Change, ...]:

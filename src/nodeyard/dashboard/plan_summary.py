@@ -14,8 +14,9 @@ import msgspec
 from nodeyard.dashboard.wire import GROUPED, SAMPLES, BlockedGroup, Group, Held, PlanSummary
 from nodeyard.plan.brake import Braked, disrupted_nodes, is_disruptive
 from nodeyard.plan.groups import group_key
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Action, Blocked, Plan
-from nodeyard.plan.reasons import EngineReason
+from nodeyard.plan.reasons import EngineReason, NeedsApproval
 
 _DIGITS: Final = 10
 
@@ -43,11 +44,16 @@ def _held(now: Plan, held: Plan, new: Collection[Any] | None) -> Held:
     return Held(
         id=held.id,
         reason=EngineReason.NEEDS_APPROVAL.value,
-        message="" if why is None else why.facts.text(),
+        message="" if why is None else _cause(why.facts),
         nodes=max(len(disrupted_nodes(held.actions)), group_nodes),
         actions=len(held.actions),
         groups=fold(held.actions, new)[:GROUPED],
     )
+
+
+def _cause(facts: Message) -> str:
+    """Return why a plan is held; the page has a button for the command that the full text names."""
+    return f"{facts.cause}." if isinstance(facts, NeedsApproval) else facts.text()
 
 
 def fold(actions: Iterable[Action], new: Collection[Any] | None = None) -> tuple[Group, ...]:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.dashboard.feed import ATTENTION, Feed, Visible
 from nodeyard.dashboard.plan_summary import members_of, summarize
-from nodeyard.dashboard.wire import PlanSummary
+from nodeyard.dashboard.wire import Held, PlanSummary
 from nodeyard.kube.conditions import TRUE
 from nodeyard.plan.brake import JOINT, Braked, Limit
 from nodeyard.plan.explain import HELD_TYPE
@@ -266,10 +266,16 @@ class LivePlanner:
                 severity=Severity.WARNING,
                 object=refs[0] if refs else plan.held.groups[0].samples[0],
                 reason=plan.held.reason,
-                message=plan.held.message,
+                message=f"Held: {_first_step(plan.held)}. {plan.held.message}",
                 since=min((since for _, since in holding), default=None),
                 link={"view": "plan", "capability": name, "key": plan.key},
             )
+
+
+def _first_step(held: Held) -> str:
+    """Return what the most disruptive actions of a held plan do."""
+    more = len(held.groups) - 1
+    return f"{held.groups[0].message}{f', and {more} more' if more else ''}"
 
 
 def _show(given: tuple[Braked, Outcome | None] | None) -> tuple[Braked | None, PlanSummary | None]:

@@ -23,6 +23,7 @@ from nodeyard.dashboard.feed import Visible
 from nodeyard.dashboard.wire import Struct, encode
 from nodeyard.kube.names import APPROVALS
 from nodeyard.kube.timestamps import parse_rfc3339_or_none
+from nodeyard.plan.layout import counted
 from nodeyard.plan.model import FieldChange, ObjectRef, Verb
 from nodeyard.process.clock import Clock
 from nodeyard.runtime.annotations import annotations_of
@@ -66,6 +67,8 @@ class Mark(Struct, frozen=True):
 
     type: str
     message: str
+    t: float = 0.0
+    """When, exactly: its point counts a minute or more."""
 
 
 class Point(Struct, frozen=True):
@@ -246,7 +249,9 @@ class Recorder:
             at, state = (capability, leaf.name), leaf.contact.state
             before, self._contacts[at] = self._contacts.get(at), state
             if before is not None and before != state:
-                self.mark(capability, "Contact", f"{leaf.name}: {leaf.contact.message or state}"[:_MESSAGE])
+                message = leaf.contact.message or state
+                text = message if leaf.name in message else f"{leaf.name}: {message}"
+                self.mark(capability, "Contact", text[:_MESSAGE])
         present = {leaf.name for leaf in places.leaves}
         for at in [at for at in self._contacts if at[0] == capability and at[1] not in present]:
             del self._contacts[at]
@@ -254,7 +259,7 @@ class Recorder:
     def mark(self, capability: str, type: str, message: str) -> None:
         bucket = self.lanes[capability].bucket(self._now)
         if len(bucket.marks) < MARKS:
-            bucket.marks.append(Mark(type=type, message=message))
+            bucket.marks.append(Mark(type=type, message=message, t=self._now))
         self._changed.add(capability)
 
     # recording
@@ -315,8 +320,8 @@ class Recorder:
         elif self._held.get(subject) != held.id:
             self._held[subject] = held.id
             bucket.brakes += 1
-            count = len(held.actions)
-            self.mark(event.capability, "Brake", f"{held.id} of {event.key} is held: {count} actions"[:_MESSAGE])
+            text = f"Plan {held.id} of {event.key} is held: {counted(len(held.actions), 'action')}"
+            self.mark(event.capability, "Brake", text[:_MESSAGE])
 
     def _record_write(self, write: RecordedWrite, *, is_error: bool) -> None:
         lane = self.lanes[write.capability]

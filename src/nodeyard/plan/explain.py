@@ -79,7 +79,8 @@ def compose(
     for each in conditions:
         # The decision repeats its own reason, unless that says that all is well; the held plan is in the notes already.
         is_repeated = each.reason == decision.rule and each.reason not in fine
-        if not is_adverse(each) or is_repeated or (each.type == HELD_TYPE and held is not None):
+        is_held = held is not None and (each.type == HELD_TYPE or each.message == held.facts.text())
+        if not is_adverse(each) or is_repeated or is_held:
             continue
         late = generation > each.observed_generation > 0
         when = f" (observed at generation {each.observed_generation}; the spec is at {generation})" if late else ""

@@ -29,10 +29,14 @@ class NeedsApproval(Message, frozen=True):
     always: bool = False
     """True if an action needs an approval however few nodes it disrupts."""
 
-    def text(self) -> str:
+    @property
+    def cause(self) -> str:
         why = "which always needs approval" if self.always else f"more than the limit of {self.limit}"
         what = self.disrupts or f"{self.nodes} of {self.managed} managed nodes"
-        return f"held: {what} would be disrupted, {why}; run `nodeyard approve {self.id}` to proceed"
+        return f"{what} would be disrupted, {why}"
+
+    def text(self) -> str:
+        return f"held: {self.cause}; run `nodeyard approve {self.id}` to proceed"
 
 
 class Paused(Message, frozen=True):

@@ -76,7 +76,7 @@ def test_a_held_plan_says_how_much_it_disrupts():
     summary = summarize(braked)
     assert summary.held is not None
     assert (summary.held.nodes, summary.held.actions, summary.held.id) == (30, 30, braked.held.id)
-    assert summary.held.id in summary.held.message
+    assert summary.held.message == "30 of 100 managed nodes would be disrupted, more than the limit of 5 nodes."
     assert [group.count for group in summary.held.groups] == [30]
     assert [group.count for group in summary.groups] == [1]
     assert summary.blocked == ()

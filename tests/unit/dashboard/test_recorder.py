@@ -120,6 +120,10 @@ def test_a_brake_is_counted_once_for_as_long_as_the_plan_is_held(recorder):
     assert "a1 of all is held" in point["marks"][0]["message"]
 
 
+def marks_of(point):
+    return [(mark["type"], mark["message"]) for mark in point["marks"]]
+
+
 class Root:
     def __init__(self, **annotations):
         self.metadata = PartialMetadata(annotations=annotations)
@@ -135,7 +139,7 @@ def test_an_approval_is_recorded_with_who_and_why(recorder):
     recorder.observe_approvals("spares", approved("a1", "b2"), approved("b2"))
     (point,) = lane(recorder)
     assert point["approvals"] == 1
-    assert point["marks"] == [{"type": "Approval", "message": "ann approved b2: planned"}]
+    assert marks_of(point) == [("Approval", "ann approved b2: planned")]
 
 
 def test_an_annotation_that_is_no_list_of_approvals_is_ignored(recorder):
@@ -146,7 +150,7 @@ def test_an_annotation_that_is_no_list_of_approvals_is_ignored(recorder):
 def test_leader_changes_and_restarts_are_distinguished(recorder):
     for holder in ("pod-a_1", "pod-a_1", "pod-a_2", "pod-b_3", "", "pod-b_4"):
         recorder.observe_holder("spares", holder)
-    marks = [(mark["type"], mark["message"]) for mark in lane(recorder)[0]["marks"]]
+    marks = marks_of(lane(recorder)[0])
     assert marks == [
         ("Restart", "pod-a_2 restarted"),
         ("Leader", "pod-b_3 leads instead of pod-a_2"),
@@ -165,7 +169,14 @@ def test_a_change_of_contact_with_a_leaf_is_a_mark(recorder):
     recorder.observe_places("pools", places("LeafUnreachable", "no route"))
     recorder.observe_places("pools", Places())
     recorder.observe_places("pools", places("LeafReachable"))
-    assert lane(recorder, name="pools")[0]["marks"] == [{"type": "Contact", "message": "east: no route"}]
+    assert marks_of(lane(recorder, name="pools")[0]) == [("Contact", "east: no route")]
+
+
+def test_a_mark_has_its_exact_time(recorder, clock):
+    clock.later(7)
+    recorder.mark("pools", "Leader", "somebody leads")
+    (point,) = lane(recorder, name="pools")
+    assert point["marks"][0]["t"] - point["t"] == 7
 
 
 def test_an_event_of_an_operator_elsewhere_is_a_write_without_a_diff(recorder):

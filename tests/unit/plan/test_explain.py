@@ -45,7 +45,8 @@ def test_a_condition_with_the_reason_of_the_rule_is_not_repeated():
 def test_a_held_plan_comes_first_and_once():
     message = NeedsApproval(id="0123456789ab", nodes=30, managed=100, limit="25")
     held = msgspec.structs.replace(blocked("web", message.reason), facts=message)
-    told = answer(held=held, conditions=[condition("Held", "True", "NeedsApproval")])
+    ready = condition("Ready", "False", "NeedsApproval", message.text())
+    told = answer(held=held, conditions=[condition("Held", "True", "NeedsApproval"), ready])
     assert told.reasons == ("NeedsApproval",)
     assert "nodeyard approve 0123456789ab" in render_answers([told])
 

@@ -88,9 +88,9 @@ def _introduce(screen: Screen, address: str) -> None:
     console = screen.console
     console.print(f"\nDashboard: {address}", style="bold", soft_wrap=True)
     console.print(
-        "\nOpen it in a browser: every node is a tile, and tiles move while the operator works. The fleet is simulated: "
-        "nodes, kubelets, machines and two leaf clusters. The API and the operator are not. Lines that begin with "
-        "KUBECONFIG= are commands for another terminal."
+        "\nOpen it in a browser: every node is a tile, and tiles move while the operator works. The fleet is "
+        "simulated: nodes, kubelets, machines and two leaf clusters. The API and the operator are not. Lines that "
+        "begin with KUBECONFIG= are commands for another terminal."
     )
 
 

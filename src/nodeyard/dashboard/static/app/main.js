@@ -79,7 +79,7 @@ function Operators({ isOpen }) {
     : observing.length
       ? ["warning", running ? `${observing.length} observing` : "Observing only"]
       : operators.length
-        ? ["good", plural(running, "operator")]
+        ? ["good", plural(running, "capability", "capabilities")]
         : ["plain", "No operator"];
   return html`<div class="operators">
     <button type="button" class=${`status ${tone}`} aria-expanded=${String(isOpen)} onClick=${() => update({ operators: isOpen ? "" : "1" })}><span class="dot" aria-hidden="true"></span>${text}</button>

@@ -44,7 +44,7 @@ function Leaf({ leaf, isChosen }) {
       ${(leaf.resources ?? []).map((each) => {
         const base = each.base || 1;
         const text = `${amount(each.taken ?? 0, each.unit)} taken, ${amount(each.reserved ?? 0, each.unit)} reserved, ${amount(each.free ?? 0, each.unit)} free of ${amount(each.base ?? 0, each.unit)}`;
-        return html`<tr title=${text}><th scope="row">${each.resource}</th><td class="bar-cell"><${Bar} label=${text} parts=${[["taken", (each.taken ?? 0) / base], ["reserved", (each.reserved ?? 0) / base], ["free", (each.free ?? 0) / base]]} /></td><td class="number">${amount(each.free ?? 0, each.unit === "bytes" ? each.unit : "")} <span class="muted">of ${amount(each.base ?? 0, each.unit)}</span></td></tr>`;
+        return html`<tr title=${text}><th scope="row">${each.resource}</th><td class="bar-cell"><${Bar} label=${text} parts=${[["taken", (each.taken ?? 0) / base], ["reserved", (each.reserved ?? 0) / base], ["free", (each.free ?? 0) / base]]} /></td><td class="number">${amount(each.free ?? 0, each.unit === "bytes" ? each.unit : "")} <span class="muted">of ${amount(each.base ?? 0, each.unit)} free</span></td></tr>`;
       })}
     </tbody></table>
   </li>`;

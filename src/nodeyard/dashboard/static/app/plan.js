@@ -87,7 +87,7 @@ function PlanSection({ plan, params }) {
   return html`<section class="panel plan" aria-label=${`${plan.capability} ${plan.key}`}>
     <header>
       <h2>${plan.capability} <span class="muted">${plan.key}</span></h2>
-      ${plan.id && html`<code class="muted" title="The plan's id">${plan.id}</code>`}
+      ${(plan.held?.id || plan.id) && html`<code class="muted" title="The plan's id">${plan.held?.id || plan.id}</code>`}
       <span class="spacer"></span>
       <span class="muted">${plural(allGroups(plan).reduce((total, group) => total + (group.count ?? 1), 0), "action")}</span>
     </header>

@@ -14,6 +14,12 @@ const RANGES = [
   ["24h", "24 hours"],
 ];
 const HOURS = { "1h": 1, "6h": 6, "24h": 24 };
+
+/** The shortest range that shows all that is recorded. */
+const fitting = (began) => {
+  const hours = began ? (serverNow() - began) / 3600 : 24;
+  return RANGES.map(([key]) => key).find((key) => hours <= HOURS[key]) ?? "24h";
+};
 const TOP = 4; // reasons with a colour of their own in a lane
 const PAGE = 50;
 const AGAIN = 5000;
@@ -21,7 +27,8 @@ const MARKS = { Leader: "◆", Restart: "▲", Contact: "●", Approval: "✓", 
 
 export function Recorder() {
   const { params } = useRoute();
-  const range = params.range in HOURS ? params.range : "24h";
+  const [began, setBegan] = useState(null);
+  const range = params.range in HOURS ? params.range : fitting(began);
   const [turn, setTurn] = useState(0);
   const last = useRef(null);
   useLayoutEffect(() => {
@@ -37,12 +44,16 @@ export function Recorder() {
       clearTimeout(timer);
     };
   }, []);
-  const read = useRead((signal) => get("recorder", { from: Math.floor(serverNow() - HOURS[range] * 3600), to: Math.floor(serverNow()) }, signal), [range, turn]);
-  if (read.data) last.current = read.data;
+  const read = useRead(async (signal) => {
+    const found = await get("recorder", { from: Math.floor(serverNow() - HOURS[range] * 3600), to: Math.floor(serverNow()) }, signal);
+    setBegan(found.began ?? 0);
+    return { ...found, range };
+  }, [range, turn]);
+  if (read.data?.range === range) last.current = read.data;
   const data = last.current;
   const span = params.from && params.to ? [Number(params.from), Number(params.to)] : null;
   return html`<div class="page">
-    <div class="page-head"><h1>Recorder</h1><${Segmented} label="Range" value=${range} options=${RANGES} onChange=${(next) => update({ range: next === "24h" ? "" : next, from: "", to: "" })} /><p>Drag over a lane to read every write of that time.${data?.began > data?.from ? ` Recorded since ${stamp(data.began)}.` : ""}</p></div>
+    <div class="page-head"><h1>Recorder</h1><${Segmented} label="Range" value=${range} options=${RANGES} onChange=${(next) => update({ range: next, from: "", to: "" })} /><p>Drag over a lane to read every write of that time.${data?.began > data?.from ? ` Recorded since ${stamp(data.began)}.` : ""}</p></div>
     ${data && Object.keys(data.lanes ?? {}).length > 0 && !read.error
       ? html`<${Lanes} data=${data} span=${span} capability=${params.capability} />
           <${WindowBar} data=${data} span=${span} capability=${params.capability} />
@@ -56,8 +67,9 @@ export function Recorder() {
 
 const sum = (object) => Object.values(object ?? {}).reduce((total, value) => total + value, 0);
 
-function totals(points, span) {
-  const inside = span ? points.filter((point) => point.t >= span[0] && point.t <= span[1]) : points;
+/** The counts of all points, or of those that overlap the window; a point counts from `t` for `step` seconds. */
+function totals(points, span = null, step = 0) {
+  const inside = span ? points.filter((point) => point.t + step > span[0] && point.t <= span[1]) : points;
   const reasons = {};
   const total = { passes: 0, writes: 0, brakes: 0, approvals: 0, errors: 0 };
   for (const point of inside) {
@@ -73,7 +85,7 @@ function Lanes({ data, span, capability }) {
   return html`<div class="lanes panel">
     ${names.map((name, index) => {
       const points = data.lanes[name];
-      const total = totals(points, span);
+      const total = totals(points, span, data.step);
       return html`<div class=${`lane${capability === name ? " chosen" : ""}`}>
         <div class="lane-head">
           <h2>${name}</h2>
@@ -116,7 +128,7 @@ function LaneChart({ name, points, data, span, isLast }) {
     }
     const colours = [inks.other, ...[...reasons.keys()].reverse().map((rank) => hueList()[rank])];
     const bars = uPlot.paths.bars({ size: [0.8, 40, 1], align: 1 });
-    const marks = points.flatMap((point) => (point.marks ?? []).map((mark) => ({ ...mark, t: point.t })).concat(point.errors ? [{ type: "Error", t: point.t }] : []));
+    const marks = points.flatMap((point) => (point.marks ?? []).map((mark) => ({ t: point.t, ...mark })).concat(point.errors ? [{ type: "Error", t: point.t }] : []));
     const options = {
       width: box.current.clientWidth,
       height: isLast ? 112 : 84,
@@ -226,7 +238,7 @@ function Writes({ span, data, params }) {
 }
 
 function Marks({ data, span }) {
-  const marks = Object.entries(data.lanes).flatMap(([capability, points]) => points.flatMap((point) => (point.marks ?? []).map((mark) => ({ ...mark, t: point.t, capability }))));
+  const marks = Object.entries(data.lanes).flatMap(([capability, points]) => points.flatMap((point) => (point.marks ?? []).map((mark) => ({ t: point.t, ...mark, capability }))));
   const shown = marks.filter((mark) => !span || (mark.t >= span[0] && mark.t <= span[1])).sort((a, b) => b.t - a.t);
   if (!shown.length) return null;
   return html`<section class="panel marks"><header><h2>Marks</h2></header><ul>${shown.slice(0, 50).map((mark) => html`<li><span class="mark-sign" aria-hidden="true">${MARKS[mark.type] ?? "✕"}</span><span class="muted">${stamp(mark.t)}</span><span>${mark.capability}</span><${Badge}>${mark.type}<//><span class="mark-message">${mark.message}</span></li>`)}</ul></section>`;

@@ -2,6 +2,7 @@
 import { get } from "./api.js";
 import { count, nameOf, plural, spaced, textOf } from "./format.js";
 import { html, useEffect, useRef, useState } from "./html.js";
+import { live } from "./live.js";
 import { go, link, update, useRoute } from "./route.js";
 import { Badge, Command, Empty, firstOf, Pager, Problem, Ref, Result, Since, useRead, useTick, whyParams } from "./ui.js";
 
@@ -141,20 +142,22 @@ export function Matrix({ answer, params, index = 0, title = "Candidates", inOrde
   const taken = all.filter((each) => each.isTaken).length;
   const set = (value) => update({ [`only${index}`]: only === value ? "" : value, [`from${index}`]: "" });
   const total = answer.total ?? all.length;
+  // Candidates are also templates, pools, classes or nodes of a leaf cluster.
+  const isNode = (each) => live.nodes.has(each.name);
   return html`<section>
     <h3>${title}: ${plural(total, "candidate")}, ${taken} taken${total > all.length ? `, the first ${count(all.length)} shown` : ""}</h3>
     <div class="filters" role="group" aria-label="Show only">
       <button type="button" class="chip" aria-pressed=${String(only === "taken")} onClick=${() => set("taken")}>Taken ${taken}</button>
-      ${requirements.filter(fails).map((name) => html`<button type="button" class="chip" aria-pressed=${String(only === name)} onClick=${() => set(name)}aria-label=${`Fails ${spaced(name)}: ${fails(name)}`}><span class="fail-sign" aria-hidden="true">✕</span> ${spaced(name)} ${fails(name)}</button>`)}
+      ${requirements.filter(fails).map((name) => html`<button type="button" class="chip" aria-pressed=${String(only === name)} onClick=${() => set(name)} aria-label=${`Fails ${spaced(name)}: ${fails(name)}`}><span class="fail-sign" aria-hidden="true">✕</span> ${spaced(name)} ${fails(name)}</button>`)}
     </div>
     <div class="table-box" tabindex="0" role="region" aria-label=${title}>
       <table class="matrix">
-        <thead><tr><th scope="col">Node</th>${requirements.map((name) => html`<th scope="col">${spaced(name)}</th>`)}<th scope="col">Answer</th></tr></thead>
+        <thead><tr><th scope="col">${all.some(isNode) ? "Node" : "Candidate"}</th>${requirements.map((name) => html`<th scope="col">${spaced(name)}</th>`)}<th scope="col">Answer</th></tr></thead>
         <tbody>${rows.slice(offset, offset + PAGE).map((each) => {
           const stop = each.failed ? requirements.indexOf(each.failed) : -1;
           const isMet = (at) => inOrder && (each.isTaken || at < stop);
           return html`<tr class=${each.isTaken ? "taken" : ""}>
-            <th scope="row"><a class="ref" href=${link("why", { kind: "Node", name: each.name })}>${each.name}</a></th>
+            <th scope="row">${isNode(each) ? html`<a class="ref" href=${link("why", { kind: "Node", name: each.name })}>${each.name}</a>` : each.name}</th>
             ${requirements.map((name, at) => at === stop ? html`<td class="fail"><span role="img" aria-label="fails">✕</span></td>` : isMet(at) ? html`<td class="pass"><span role="img" aria-label="meets">✓</span></td>` : html`<td class="unasked"><span role="img" aria-label="not the reason">·</span></td>`)}
             <td>${each.isTaken && html`<${Badge} tone="good">Taken<//> `}${each.message}</td>
           </tr>`;

@@ -4,7 +4,7 @@
 export const HEAD = 26; // the group's name above its tiles; all lengths grow with the words of the page
 const GAP_X = 18;
 const GAP_Y = 14;
-const LARGEST = 70;
+const LARGEST = 112;
 const SMALLEST = 2.5;
 
 const columnsFor = (group, rows, least) => Math.max(Math.ceil(group.count / rows), least);
