@@ -31,7 +31,7 @@ _STEPS: Final[Mapping[Disruption, str]] = {
     Disruption.EVICTS: "Pods are evicted from {nodes}; a PodDisruptionBudget can delay each of them.",
     Disruption.REPLACES: "The workload leaves {nodes}, which are deleted and replaced by new ones.",
     Disruption.RELEASES: "After a cordon the pods leave {nodes}, and the nodes are given back.",
-    Disruption.DELETES: "The deletion of {objects} cannot be undone.",
+    Disruption.DELETES: "The deletion of {nodes} cannot be undone.",
 }
 
 

@@ -334,7 +334,7 @@ class Recorder:
 
     def _follow_eviction(self, write: RecordedWrite) -> None:
         subject = _subject(write.object)
-        if BUDGET in write.message:
+        if BUDGET in write.message and write.outcome != Result.DONE.value:
             self._refused.pop(subject, None)
             self._refused[subject] = write.t, write.message[:_MESSAGE]
             if len(self._refused) > REFUSALS:

@@ -308,6 +308,15 @@ def test_a_pod_in_the_way_names_the_budget_that_refused_its_eviction(recorder):
     assert other.message == "Runs on n1"
 
 
+def test_a_report_that_budgets_are_respected_is_no_refusal(recorder):
+    about = {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "db"}
+    event = Event(regarding=about, event_time="2029-12-31T23:59:00Z", type="Normal", reason="Draining")
+    note = "3 nodes are drained within their disruption budgets"
+    recorder.record_event(write_of(msgspec.structs.replace(event, note=note), "spares", T))
+    recorder.drain(10)
+    assert recorder.explain(drain("db")) == drain("db")
+
+
 def test_a_refusal_is_forgotten_with_the_next_eviction_and_with_time(recorder, clock):
     recorder.record(evicted("db"))
     recorder.record(evicted("old"))

@@ -173,6 +173,9 @@ def remedies(view: View, decision: Decision) -> list[Remedy]:
 
 def _command(view: View, ref: ObjectRef, remedy: Message) -> str:
     template = ref.name if ref.kind == names.KIND else getattr(remedy, "template", "")
+    if remedy.reason == Reason.LOWER_NODES and ref.kind == "Node":
+        node: Node | None = view.get("Node", ref.name)
+        template = (template_of(node) if node is not None else None) or ""
     found: NodeTemplate | None = view.get(names.KIND, template) if template else None
     if ref.kind == "Node":
         match remedy.reason:
@@ -187,10 +190,14 @@ def _command(view: View, ref: ObjectRef, remedy: Message) -> str:
     match remedy.reason:
         case Reason.RAISE_NODES:
             return patch_command(names.PLURAL, template, {"spec": {"nodes": found.spec.nodes + 1}})
+        case Reason.LOWER_NODES:
+            patch = {"spec": {"nodes": max(0, found.spec.nodes - 1), "releasePolicy": "Release"}}
+            return patch_command(names.PLURAL, template, patch)
         case Reason.SET_RELEASE:
             return patch_command(names.PLURAL, template, {"spec": {"releasePolicy": "Release"}})
         case Reason.END_DRY_RUN:
-            return patch_command(names.PLURAL, template, {"spec": {"dryRun": False}})
+            spelled = {} if found.spec.dry_run_spelled is None else {"dry-run": False}
+            return patch_command(names.PLURAL, template, {"spec": {"dryRun": False, **spelled}})
         case Reason.END_PAUSE:
             patch = {"spec": {"paused": False}, "metadata": {"annotations": {PAUSED: None}}}
             return patch_command(names.PLURAL, template, patch)

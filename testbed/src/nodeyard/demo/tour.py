@@ -39,6 +39,8 @@ POOL: Final = "general"
 LEAF: Final = "east"
 TEMPLATE: Final = "compute"
 BATCH_PODS: Final = 4
+GRACE_SECONDS: Final = 5
+"""Pods take this long to end, so that the drain can be seen."""
 _LATTICE_CLUSTERS: Final = untyped("lattice.dev", "v1alpha1", "latticeclusters", "LatticeCluster", namespaced=False)
 _CLUSTERS: Final = untyped("kosmos.io", "v1alpha1", "clusters", "Cluster", namespaced=False)
 _WORKLOAD: Final = "workload-type"
@@ -248,7 +250,10 @@ class Tour:
             self._screen.say("The demo approves it by itself, because of --fast or --once.")
             await self._approve(plan.id)
         else:
-            self._screen.say("The tour waits for your approval: paste the last line into another terminal.")
+            self._screen.say(
+                "The tour waits for your approval: press Approve… in the view Plan of the dashboard, or paste the last "
+                "line into another terminal."
+            )
         await self._screen.follow(read_approved, self._timeout if approves else None)
         await self._screen.follow(read_scaled, self._timeout)
 
@@ -310,7 +315,7 @@ def _batch_pod(number: int) -> Object:
         "metadata": {"name": f"batch-{number}", "namespace": "default", "labels": {"app": "batch"}},
         "spec": {
             "nodeSelector": {_WORKLOAD: POOL},
-            "terminationGracePeriodSeconds": 1,
+            "terminationGracePeriodSeconds": GRACE_SECONDS,
             "containers": [
                 {"name": "main", "image": "sim", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}
             ],

@@ -145,6 +145,7 @@ def why(kind, name, nodes, templates, pods=()):
     [
         ({"paused": True}, '{"spec":{"paused":false},"metadata":{"annotations":{"nodeyard.dev/paused":null}}}'),
         ({"dryRun": True}, '{"spec":{"dryRun":false}}'),
+        ({"dry-run": True}, '{"spec":{"dryRun":false,"dry-run":false}}'),
         ({}, '{"spec":{"nodes":2}}'),
     ],
 )
@@ -158,6 +159,12 @@ def test_a_remedy_of_a_node_has_its_command():
     decision, remedies = why("Node", "n1", nodes, [web()], [pod("db", "n1")])
     assert decision.rule == "WaitingForPods"
     assert [each.command for each in remedies] == ["kubectl drain n1 --ignore-daemonsets --delete-emptydir-data"]
+
+
+def test_a_claimed_node_is_given_back_by_a_smaller_template():
+    _, remedies = why("Node", "n1", [owned("n1", "web")], [web()])
+    patch = '{"spec":{"nodes":0,"releasePolicy":"Release"}}'
+    assert f"kubectl patch nodetemplates web --type=merge -p '{patch}'" in [each.command for each in remedies]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ function Form({ meaning, capability, planKey, onDone, onClose, onReload }) {
   const spent = budgets.filter((budget) => !budget.allowed);
   return html`<form class="approve" onSubmit=${submit}>
     <p class="approve-lead">${plural(meaning.actions ?? 0, "action")} on ${plural(meaning.nodes ?? 0, "node")} will run. <code class="muted">${meaning.id}</code></p>
-    ${meaning.laterSteps?.length > 0 && html`<section><h3>Later steps that this also approves</h3><ol class="steps">${meaning.laterSteps.map((step) => html`<li>${step}</li>`)}</ol></section>`}
+    ${meaning.laterSteps?.length > 0 && html`<section><h3>What happens then</h3><ol class="steps">${meaning.laterSteps.map((step) => html`<li>${step}</li>`)}</ol></section>`}
     ${budgets.length > 0 &&
     html`<section><h3>Disruption budgets</h3><table><tbody>${budgets.map((budget) => html`<tr>
       <th scope="row">${budget.namespace}/${budget.name}</th>

@@ -107,6 +107,6 @@ function CouldRun({ params }) {
     ${data && html`<div class="panel verdict" role="status"><div class="panel-body">
       <p class="sentence"><${Badge} tone=${/^(yes|true|runs|fits|could)/i.test(String(data.verdict)) ? "good" : "critical"}>${String(data.verdict)}<//> ${data.sentence}</p>
       ${Object.keys(data.byRequirement ?? {}).length > 0 && html`<div class="table-box"><table class="by-requirement"><thead><tr><th scope="col">Requirement</th><th scope="col">Nodes that fail it</th><th></th></tr></thead><tbody>${Object.entries(data.byRequirement).map(([name, number]) => html`<tr><th scope="row">${name}</th><td class="number">${count(number)} <span class="muted">${percent(number, data.total)}</span></td><td class="bar-cell"><${Bar} label=${plural(number, "node")} parts=${[["reserved", number / (data.total || 1)]]} /></td></tr>`)}</tbody></table></div>`}
-      ${data.nodes?.length > 0 && html`<${Matrix} title="Nodes" inOrder=${true} answer=${{ requirements: data.requirements ?? Object.keys(data.byRequirement ?? {}), candidates: data.nodes, total: data.total }} params=${params} />`}
+      ${data.nodes?.length > 0 && html`<${Matrix} title="Nodes" unit="node" word="Suitable" inOrder=${true} answer=${{ requirements: data.requirements ?? Object.keys(data.byRequirement ?? {}), candidates: data.nodes, total: data.total }} params=${params} />`}
     </div></div>`}`;
 }

@@ -12,6 +12,7 @@ const KINDS = [
   ["Leaf", "Leaves"],
   ["Drain", "Drains"],
 ];
+const BLOCKERS = 3; // of a row, before one asks for all
 const isCommand = (text) => /^(kubectl|nodeyard|helm|flux) /.test(text);
 
 export function Rollouts() {
@@ -32,14 +33,18 @@ export function Rollouts() {
 const share = (row) => (row.total ? (row.done ?? 0) / row.total : 0);
 
 function Row({ row }) {
+  const { params } = useRoute();
   const blockers = row.blockers ?? [];
+  const shown = params.blockers === "all" ? blockers : blockers.slice(0, BLOCKERS);
+  const hidden = blockers.length - shown.length;
   const isDone = row.total > 0 && row.done >= row.total;
   return html`<li class=${`panel rollout${blockers.length ? " stuck" : ""}`}>
-    ${blockers.map((blocker) => html`<div class="blocker">
+    ${shown.map((blocker) => html`<div class="blocker">
       <p class="blocker-head"><${Badge} tone="warning">Blocked<//> <${Ref} to=${blocker.object} /><span class="muted">${blocker.reason}</span><${Since} at=${blocker.since} prefix="for " /></p>
       <p>${blocker.message}</p>
       ${blocker.waysOut?.length > 0 && html`<p class="muted ways-title">Ways out</p><ul class="ways">${blocker.waysOut.map((way) => html`<li>${isCommand(way) ? html`<${Command} text=${way} />` : way}</li>`)}</ul>`}
     </div>`)}
+    ${hidden > 0 && html`<div class="blocker"><button type="button" class="link" onClick=${() => update({ blockers: "all" })}>${plural(hidden, "more blocker")}</button></div>`}
     <div class="rollout-row">
       <div class="rollout-what"><span class="muted">${row.kind}</span> <${Ref} to=${row.object} kind=${false} /><p class="muted">${row.capability}</p></div>
       <div class="rollout-progress">

@@ -38,7 +38,8 @@ export const useGet = (path, params, dependencies = Object.values(params)) =>
 export function Since({ at, prefix = "" }) {
   const time = seconds(at);
   if (!time) return null;
-  return html`<time class="since" datetime=${new Date(time * 1000).toISOString()} title=${stamp(time)}>${prefix}${ago(time, serverNow())}</time>`;
+  const text = ago(time, serverNow());
+  return html`<time class="since" datetime=${new Date(time * 1000).toISOString()} title=${stamp(time)}>${text === "just now" ? text : `${prefix}${text}`}</time>`;
 }
 
 /** Several groups have a kind Cluster, so the group is part of the address, except for the core group. */

@@ -106,8 +106,8 @@ function Answer({ answer, object, params, index }) {
     <header><span class="by">${answer.by}</span>${isAbout && html`<${Ref} to=${answer.object} />`}<span class="spacer"></span><code class="muted">${answer.reason}</code></header>
     <div class="panel-body">
       <p class="sentence">${answer.sentence}</p>
-      ${answer.since && html`<p class="muted">For <${Since} at=${answer.since} /></p>`}
-      ${notes.length > 0 && html`<ul class="notes">${notes.map((note) => html`<li><span class="badge">${note.reason}</span> ${note.message}</li>`)}</ul>`}
+      ${answer.since && html`<p class="muted"><${Since} at=${answer.since} prefix="For " /></p>`}
+      ${notes.length > 0 && html`<ul class="notes">${notes.map((note) => html`<li><span class="badge">${note.reason}</span> ${capital(note.message)}</li>`)}</ul>`}
       ${answer.ladder?.length > 0 && html`<${Ladder} rungs=${answer.ladder} />`}
       ${answer.wouldChange?.length > 0 &&
       html`<section class="would"><h3>What would change it</h3><ul>${answer.wouldChange.map((way) => html`<li><p>${way.message}</p>${way.command && html`<${Command} text=${way.command} />`}</li>`)}</ul></section>`}
@@ -115,6 +115,8 @@ function Answer({ answer, object, params, index }) {
     </div>
   </article>`;
 }
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // A rung says what the rule asks; the first that is true decides.
 const RUNG = { passed: ["no", "not so"], decided: ["yes", "so, and this decides"], notReached: ["–", "not asked any more"] };
@@ -132,7 +134,7 @@ function Ladder({ rungs }) {
  * Candidates × requirements, with the failing one named. `inOrder`: requirements are checked one after the other, so
  * that those before the failed one are met; else they are reasons of refusal, and nothing is known of the others.
  */
-export function Matrix({ answer, params, index = 0, title = "Candidates", inOrder = false }) {
+export function Matrix({ answer, params, index = 0, title = "Candidates", unit = "candidate", word = "Taken", inOrder = false }) {
   const requirements = answer.requirements ?? [];
   const all = answer.candidates ?? [];
   const only = params[`only${index}`] ?? "";
@@ -145,9 +147,9 @@ export function Matrix({ answer, params, index = 0, title = "Candidates", inOrde
   // Candidates are also templates, pools, classes or nodes of a leaf cluster.
   const isNode = (each) => live.nodes.has(each.name);
   return html`<section>
-    <h3>${title}: ${plural(total, "candidate")}, ${taken} taken${total > all.length ? `, the first ${count(all.length)} shown` : ""}</h3>
+    <h3>${title}: ${plural(total, unit)}, ${count(taken)} ${word.toLowerCase()}${total > all.length ? `, the first ${count(all.length)} shown` : ""}</h3>
     <div class="filters" role="group" aria-label="Show only">
-      <button type="button" class="chip" aria-pressed=${String(only === "taken")} onClick=${() => set("taken")}>Taken ${taken}</button>
+      <button type="button" class="chip" aria-pressed=${String(only === "taken")} onClick=${() => set("taken")}>${word} ${count(taken)}</button>
       ${requirements.filter(fails).map((name) => html`<button type="button" class="chip" aria-pressed=${String(only === name)} onClick=${() => set(name)} aria-label=${`Fails ${spaced(name)}: ${fails(name)}`}><span class="fail-sign" aria-hidden="true">✕</span> ${spaced(name)} ${fails(name)}</button>`)}
     </div>
     <div class="table-box" tabindex="0" role="region" aria-label=${title}>
@@ -159,7 +161,7 @@ export function Matrix({ answer, params, index = 0, title = "Candidates", inOrde
           return html`<tr class=${each.isTaken ? "taken" : ""}>
             <th scope="row">${isNode(each) ? html`<a class="ref" href=${link("why", { kind: "Node", name: each.name })}>${each.name}</a>` : each.name}</th>
             ${requirements.map((name, at) => at === stop ? html`<td class="fail"><span role="img" aria-label="fails">✕</span></td>` : isMet(at) ? html`<td class="pass"><span role="img" aria-label="meets">✓</span></td>` : html`<td class="unasked"><span role="img" aria-label="not the reason">·</span></td>`)}
-            <td>${each.isTaken && html`<${Badge} tone="good">Taken<//> `}${each.message}</td>
+            <td>${each.isTaken && html`<${Badge} tone="good">${word}<//> `}${each.message}</td>
           </tr>`;
         })}</tbody>
       </table>

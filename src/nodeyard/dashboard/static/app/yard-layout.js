@@ -4,7 +4,7 @@
 export const HEAD = 26; // the group's name above its tiles; all lengths grow with the words of the page
 const GAP_X = 18;
 const GAP_Y = 14;
-const LARGEST = 112;
+const LARGEST = 112; // on a screen with more room a fifth of it
 const SMALLEST = 2.5;
 
 const columnsFor = (group, rows, least) => Math.max(Math.ceil(group.count / rows), least);
@@ -49,7 +49,7 @@ function split(groups, number) {
 
 function largestSize(strips, space) {
   let low = SMALLEST;
-  let high = LARGEST * space.unit;
+  let high = Math.max(LARGEST * space.unit, Math.min(space.width, space.height) / 5);
   if (heightOf(strips, high, space) <= space.height) return high;
   for (let step = 0; step < 18; step += 1) {
     const middle = (low + high) / 2;
