@@ -40,7 +40,7 @@ function Leaf({ leaf, isChosen }) {
       ${age !== undefined && age !== null && html`<span class=${age > LATE ? "bad" : "muted"} title="Age of the oldest node lease">lease ${duration(age)} old</span>`}
     </header>
     ${contact.message && !isGood && html`<p class="leaf-message">${contact.message}</p>`}
-    <table class="resources"><thead class="visually-hidden"><tr><th scope="col">Resource</th><th scope="col">Use</th><th scope="col">Free of base</th></tr></thead><tbody>
+    <table class="resources"><colgroup><col class="resource-name" /><col /><col class="resource-number" /></colgroup><thead class="visually-hidden"><tr><th scope="col">Resource</th><th scope="col">Use</th><th scope="col">Free of base</th></tr></thead><tbody>
       ${(leaf.resources ?? []).map((each) => {
         const base = each.base || 1;
         const text = `${amount(each.taken ?? 0, each.unit)} taken, ${amount(each.reserved ?? 0, each.unit)} reserved, ${amount(each.free ?? 0, each.unit)} free of ${amount(each.base ?? 0, each.unit)}`;

@@ -105,7 +105,13 @@ const reasonSlot = (points, reason) => topReasons(points).indexOf(reason);
 /** Lanes share the pointer's position, and not the drag: the window belongs to the lane where it was drawn. */
 const isHover = (type) => type === "mousemove" || type === "mouseleave";
 
-function LaneChart({ name, points, data, span, isLast }) {
+/** Points and an empty one after each that stands alone: the width of all bars is the smallest distance of two points. */
+function spread(points, step) {
+  if (!step) return points;
+  return points.flatMap((point, index) => (points[index + 1]?.t <= point.t + step ? [point] : [point, { t: point.t + step }]));
+}
+
+function LaneChart({ name, points: recorded, data, span, isLast }) {
   const box = useRef();
   const chart = useRef(null);
   const spanRef = useRef(span);
@@ -119,6 +125,7 @@ function LaneChart({ name, points, data, span, isLast }) {
   }, []);
   useLayoutEffect(() => {
     const inks = ink();
+    const points = spread(recorded, data.step);
     const reasons = topReasons(points);
     const times = points.map((point) => point.t);
     // Stacked: the series drawn first is the sum of all, each next one lies above it.
@@ -164,7 +171,7 @@ function LaneChart({ name, points, data, span, isLast }) {
       observer.disconnect();
       chart.current.destroy();
     };
-  }, [points, theme, isLast]);
+  }, [recorded, theme, isLast]);
   useLayoutEffect(() => {
     if (chart.current.status === 1) mark(chart.current, span);
   }, [span?.[0], span?.[1]]);
