@@ -201,8 +201,9 @@ class Tour:
 
         await self._screen.begin_step(
             "A leaf cluster goes silent",
-            f"The network to leaf cluster {LEAF} is cut. The operator asks it again for some seconds before it calls "
-            "it unreachable. Its nodes stay in the root cluster, but their leases are not renewed any more.",
+            f"The network to leaf cluster {LEAF} is cut. The operator goes on asking, and calls it unreachable "
+            "about 30 s after its last answer. Its nodes stay in the root cluster, but their leases are not renewed "
+            "any more.",
         )
         self._leaf_clusters.links[LEAF].cut()
         await self._screen.follow(read_silent, self._timeout)
