@@ -145,7 +145,7 @@ async def test_a_leaf_becomes_unreachable_and_recovers(api, tree, tree_operator,
         await page.until_snapshot(lambda snapshot: not about(snapshot, "attention", east), 90)
         lanes = (await page.get("recorder"))["lanes"]
         marks = [mark for point in lanes["clustertree"] for mark in point.get("marks", [])]
-        assert any(mark["type"] == "Contact" and mark["message"].startswith(east) for mark in marks)
+        assert any(mark["type"] == "Contact" and f"Leaf cluster {east} " in mark["message"] for mark in marks)
 
 
 # the recorder
