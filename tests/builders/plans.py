@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from nodeyard.plan.explain import CANDIDATES, Answer, render_answers
 from nodeyard.plan.message import Message
 from nodeyard.plan.model import (
     Action,
@@ -21,6 +22,7 @@ from nodeyard.plan.model import (
     Verb,
     Write,
 )
+from nodeyard.plan.style import PLAIN, Style
 
 
 def node_ref(name: str, uid: str = "") -> ObjectRef:
@@ -98,3 +100,8 @@ def plan(*actions: Action, **more: Any) -> Plan:
 
 def planned(*steps: tuple[Action, Write], key: str = "nodetemplates") -> Planned:
     return Planned(plan=plan(*(each for each, _ in steps), key=key), writes={each.id: write for each, write in steps})
+
+
+def render_decision(decision: Decision, by: str = "", style: Style = PLAIN, candidates: int = CANDIDATES) -> str:
+    """Render a decision as `why` does, without conditions and operator."""
+    return render_answers([Answer(by, decision)], style, candidates=candidates)

@@ -140,7 +140,7 @@ def running(
         machines=machines,
         templates=[template_meta(each, lc) for each in made],
     )
-    workload = Workload(uid="root", is_own=is_pivoted, has_kubeconfig=True)
+    workload = Workload(uid="root", is_own=is_pivoted)
     return PoolsSnapshot(lc, known, served=served, management=management, workload=workload)
 
 

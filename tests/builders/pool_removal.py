@@ -33,7 +33,7 @@ from nodeyard.plan.model import Action, Blocked, Verb, Write
 from .pools import NOW, cluster, machine
 
 CLUSTER = "prod"
-OWN = Workload(uid="own", is_own=True, has_kubeconfig=True)
+OWN = Workload(uid="own", is_own=True)
 TEMPLATE: Object = {
     "metadata": {"labels": {names.POOL: "gpu"}},
     "spec": {"deletion": {"nodeDrainTimeoutSeconds": 300, "nodeVolumeDetachTimeoutSeconds": 300}},

@@ -16,7 +16,7 @@ from nodeyard.client.errors import Conflict
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, untyped
-from nodeyard.kube.taints import taints_of, with_taint
+from nodeyard.kube.taints import taints_of
 from nodeyard.plan.model import Verb, Write
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.capability import Event, StatusWrite
@@ -85,7 +85,7 @@ def label(node, **more):
 
 def claim(node):
     metadata = node["metadata"]
-    body = {"spec": {"taints": with_taint(taints_of(node), OURS)}}
+    body = {"spec": {"taints": [*taints_of(node), OURS]}}
     write = Write(body=body, resource_version=metadata["resourceVersion"])
     return action(metadata["name"], object=node_ref(metadata["name"], metadata["uid"])), write
 
@@ -174,7 +174,7 @@ async def test_no_taint_of_a_concurrent_writer_is_lost(client, faulty, faults, n
             key = f"example.com/foreign-{len(written)}"
             body = {
                 "metadata": {"resourceVersion": node["metadata"]["resourceVersion"]},
-                "spec": {"taints": with_taint(taints_of(node), {"key": key, "effect": "NoSchedule"})},
+                "spec": {"taints": [*taints_of(node), {"key": key, "effect": "NoSchedule"}]},
             }
             try:
                 await client.patch(NODES, name, body)

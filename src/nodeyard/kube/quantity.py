@@ -89,9 +89,6 @@ class Quantity:
         return thousandths if self.nano >= 0 else -thousandths
 
 
-ZERO = Quantity(0)
-
-
 def of(units: int, notation: Notation = Notation.DECIMAL) -> Quantity:
     return Quantity(units * NANO, notation)
 

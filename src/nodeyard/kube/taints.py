@@ -68,13 +68,6 @@ def without(taints: list[Object], key: str, effect: str = "") -> list[Object]:
     return [taint for taint in taints if taint.get("key") != key or (effect and taint.get("effect") != effect)]
 
 
-def with_taint(taints: list[Object], taint: Object) -> list[Object]:
-    """Return the taints with this one added, or in place of the one with the same key and effect."""
-    if any(is_same(each, taint) for each in taints):
-        return [taint if is_same(each, taint) else each for each in taints]
-    return [*taints, taint]
-
-
 def evicts(before: Iterable[Taint], after: Iterable[Taint]) -> bool:
     """Return True if pods that could stay before may be evicted after."""
     return bool(evicting_taints(before, after))

@@ -104,15 +104,6 @@ def render_answers(answers: Iterable[Answer], style: Style = PLAIN, *, candidate
     return "\n".join(_render(each, candidates, style) for each in ordered)
 
 
-def render_why(decisions: Iterable[tuple[str, Decision]]) -> str:
-    """Render several decisions without notes."""
-    return render_answers(Answer(by, decision) for by, decision in decisions)
-
-
-def render_decision(decision: Decision, by: str = "", style: Style = PLAIN, *, candidates: int = CANDIDATES) -> str:
-    return _render(Answer(by, decision), candidates, style)
-
-
 def _render(answer: Answer, candidates: int, style: Style) -> str:
     return style.paint(_lines(answer, candidates, style))
 

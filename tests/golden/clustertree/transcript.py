@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from tests.builders.plans import render_decision
 
 from nodeyard.capabilities.clustertree.leases.inputs import CREDENTIAL_GRACE, node_lease_inputs
 from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
@@ -21,7 +22,6 @@ from nodeyard.capabilities.clustertree.planning.labels import FIXED
 from nodeyard.capabilities.clustertree.planning.ownership import is_mirror_of
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.kube.conditions import UNKNOWN
-from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import Planned
 
 from ...builders import tree_state as build

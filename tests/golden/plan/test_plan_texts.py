@@ -5,8 +5,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.builders.plans import render_decision
 
-from nodeyard.plan.explain import render_decision, render_why
+from nodeyard.plan.explain import Answer, render_answers
 from nodeyard.plan.markdown import render_markdown
 from nodeyard.plan.model import to_wire
 from nodeyard.plan.render import render_plan, render_plans
@@ -79,5 +80,5 @@ def test_a_short_answer_counts_what_it_does_not_name():
 
 
 def test_every_capability_that_has_an_answer_is_named():
-    text = render_why([("spares", stories.why_web()), ("pools", stories.why_web())])
+    text = render_answers([Answer("spares", stories.why_web()), Answer("pools", stories.why_web())])
     assert text.index("NodeTemplate web (pools)") < text.index("NodeTemplate web (spares)")

@@ -8,7 +8,7 @@ import pytest
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.services import node_ref
-from nodeyard.plan.explain import render_why
+from nodeyard.plan.explain import Answer, render_answers
 from nodeyard.plan.identity import assign_id
 from nodeyard.plan.render import render_plan
 
@@ -51,4 +51,4 @@ def test_the_plan_of_a_node_reads_as_it_should(name):
 def test_why_a_node_is_as_it_is_reads_as_it_should(name):
     each = story(name)
     decisions = plan(each, NOW, [node_ref(each)]).plan.decisions
-    compare(f"why-{name}", render_why([("profiles", decision) for decision in decisions]))
+    compare(f"why-{name}", render_answers(Answer("profiles", decision) for decision in decisions))

@@ -7,7 +7,7 @@ import pytest
 from nodeyard.apply.outcome import Result
 from nodeyard.client.errors import Conflict
 from nodeyard.client.resources import NODES
-from nodeyard.kube.taints import taints_of, with_taint
+from nodeyard.kube.taints import taints_of
 
 from ...builders.plans import action, node_ref, planned
 from .worlds import NoAnswer, patch
@@ -19,14 +19,14 @@ NODE_COUNT = 8
 def claim(node):
     """Plan a patch of one node: its taints and ours, bound to its uid and version."""
     metadata = node["metadata"]
-    write = patch({"spec": {"taints": with_taint(taints_of(node), OURS)}}, resource_version=metadata["resourceVersion"])
+    write = patch({"spec": {"taints": [*taints_of(node), OURS]}}, resource_version=metadata["resourceVersion"])
     return action(metadata["name"], object=node_ref(metadata["name"], metadata["uid"])), write
 
 
 async def add_foreign(world, name, key):
     while True:
         node = await world.client.get(NODES, name)
-        taints = with_taint(taints_of(node), {"key": key, "effect": "NoSchedule"})
+        taints = [*taints_of(node), {"key": key, "effect": "NoSchedule"}]
         metadata = {"resourceVersion": node["metadata"]["resourceVersion"]}
         try:
             await world.client.patch(NODES, name, {"metadata": metadata, "spec": {"taints": taints}})
@@ -77,7 +77,7 @@ def two_steps(node):
     """Plan two successive patches of one node, both bound to the read version."""
     name, uid, version = (node["metadata"][key] for key in ("name", "uid", "resourceVersion"))
     marked = patch({"metadata": {"annotations": {"step": "first"}}}, resource_version=version)
-    tainted = patch({"spec": {"taints": with_taint(taints_of(node), OURS)}}, resource_version=version)
+    tainted = patch({"spec": {"taints": [*taints_of(node), OURS]}}, resource_version=version)
     ref = node_ref(name, uid)
     return planned((action("first", object=ref), marked), (action("second", object=ref, after=("first",)), tainted))
 

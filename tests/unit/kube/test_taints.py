@@ -45,8 +45,6 @@ def test_a_prefer_taint_repels_no_pod_by_default() -> None:
 def test_taints_are_the_same_by_key_and_effect() -> None:
     other_value = {**GPU, "value": "t4"}
     assert taints.is_same(GPU, other_value)
-    assert taints.with_taint([GPU], other_value) == [other_value]
-    assert taints.with_taint([GPU], {"key": "x", "effect": "NoExecute"}) == [GPU, {"key": "x", "effect": "NoExecute"}]
 
 
 def test_removing_takes_every_effect_of_a_key_or_the_one_named() -> None:

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from nodeyard.plan.brake import Limit, brake
-from nodeyard.plan.explain import render_decision
 from nodeyard.plan.layout import pluralize
 from nodeyard.plan.markdown import SIZE, escape, render_markdown
 from nodeyard.plan.model import Disruption
@@ -13,7 +12,18 @@ from nodeyard.plan.render import render_plan, render_plans
 from nodeyard.plan.style import Role, Style
 
 from ...builders.interpreter_steps import steps
-from ...builders.plans import action, blocked, candidate, change, config_ref, decision, disruptive, node_ref, plan
+from ...builders.plans import (
+    action,
+    blocked,
+    candidate,
+    change,
+    config_ref,
+    decision,
+    disruptive,
+    node_ref,
+    plan,
+    render_decision,
+)
 
 FULL = Style(is_full=True)
 

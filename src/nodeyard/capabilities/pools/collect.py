@@ -190,7 +190,6 @@ def _workload(view: View, lc: LatticeCluster, management: Management, wanted: se
     return Workload(
         uid=remote.uid,
         is_own=is_own,
-        has_kubeconfig=is_initialized,
         is_pending=is_initialized and not remote.error and not (remote.is_connected and own),
         error="" if remote.is_connected else remote.error,
         cluster="" if is_local else lc.name,

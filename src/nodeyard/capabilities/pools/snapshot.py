@@ -160,7 +160,6 @@ class Workload:
     """The uid of its kube-system Namespace; empty until known."""
     is_own: bool = False
     """True if Nodeyard runs on it."""
-    has_kubeconfig: bool = False
     is_pending: bool = False
     """True while the uids of both clusters are read for the first time.
 

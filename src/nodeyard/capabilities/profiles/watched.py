@@ -46,7 +46,6 @@ TELEMETRY_PROFILES: Final = untyped(
 COMPUTES: Final = untyped(names.NOVA_GROUP, names.VERSION, names.COMPUTE_PLURAL, names.COMPUTE_KIND)
 AGENTS: Final = untyped(names.NEUTRON_GROUP, names.VERSION, names.AGENT_PLURAL, names.AGENT_KIND)
 PROFILES: Final = (COMPUTE_PROFILES, NETWORK_PROFILES, TELEMETRY_PROFILES)
-OBJECTS: Final = (COMPUTES, AGENTS)
 CONFIGURATIONS: Final = (CONFIG_MAPS, SECRETS)
 """Watched only in the namespaces of nodes, with permissions only there."""
 

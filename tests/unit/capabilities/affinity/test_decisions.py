@@ -8,11 +8,11 @@ import pytest
 from tests.builders.affinity_env import application_body, class_body, definition_body, tenant_body
 from tests.builders.affinity_views import AffinityView
 from tests.builders.placements import body, reference, release
+from tests.builders.plans import render_decision
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.names import ZONE
-from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import ObjectRef
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

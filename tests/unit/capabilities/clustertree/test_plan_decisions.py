@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from tests.builders.plans import render_decision
 
 from nodeyard.capabilities.clustertree import messages, names
 from nodeyard.capabilities.clustertree.planning.refusals import unacknowledged
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.capabilities.clustertree.types import ClusterStatus, SecretReference
-from nodeyard.plan.explain import render_decision
 
 from ....builders.messages import message_classes, remedies, sample
 from ....builders.tree_state import (

@@ -21,7 +21,7 @@ from ....builders.pool_removal import OWN, cluster_object, deployment, member
 from ....builders.pools import NOW, cluster, machine
 
 GOING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
-ELSEWHERE = Workload(uid="theirs", has_kubeconfig=True, cluster="prod")
+ELSEWHERE = Workload(uid="theirs", cluster="prod")
 
 
 def namespace(**metadata: Any) -> Namespace:
@@ -169,7 +169,7 @@ def test_one_that_was_moved_out_goes() -> None:
 
 
 def test_a_cluster_of_unknown_identity_is_treated_as_our_own() -> None:
-    builder, reason = plan(deleted(workload=Workload(has_kubeconfig=True, error="timed out")))
+    builder, reason = plan(deleted(workload=Workload(error="timed out")))
     assert not builder.actions
     assert reason is Reason.IDENTITY_UNKNOWN
     assert builder.blocked[0].facts.error == "timed out"

@@ -324,7 +324,7 @@ def test_only_so_many_pods_are_named() -> None:
 
 
 def test_a_cluster_that_cannot_be_reached_keeps_its_pool() -> None:
-    away = Workload(uid="theirs", cluster="prod", has_kubeconfig=True, error="connection refused")
+    away = Workload(uid="theirs", cluster="prod", error="connection refused")
     outcome = closed().but(workload=away).later(hours=1).plan()
     assert not outcome.actions
     assert outcome.blocked("WorkloadClusterUnreachable").error == "connection refused"
@@ -334,9 +334,9 @@ def test_a_cluster_that_cannot_be_reached_keeps_its_pool() -> None:
 @pytest.mark.parametrize(
     "workload",
     [
-        pytest.param(Workload(uid="theirs", has_kubeconfig=True), id="another-cluster-before-the-pivot"),
+        pytest.param(Workload(uid="theirs"), id="another-cluster-before-the-pivot"),
         pytest.param(Workload(), id="nothing-is-known"),
-        pytest.param(Workload(cluster="prod", has_kubeconfig=True), id="never-reached"),
+        pytest.param(Workload(cluster="prod"), id="never-reached"),
     ],
 )
 def test_our_own_node_is_never_confused_with_one_of_a_remote_cluster(workload: Workload) -> None:
@@ -354,7 +354,7 @@ def test_unknown_pods_keep_the_pool_but_its_nodes_are_cordoned() -> None:
 
 
 def test_remote_nodes_are_written_on_their_own_cluster() -> None:
-    away = Workload(uid="theirs", cluster="prod", has_kubeconfig=True)
+    away = Workload(uid="theirs", cluster="prod")
     world = World.of(nodes=1, pods=[pod("web", "gpu-0")], workload=away)
     [start] = world.plan().actions
     assert (start.object.cluster, start.disrupts) == ("", ("prod:gpu-0",))

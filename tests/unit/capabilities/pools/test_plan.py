@@ -86,13 +86,13 @@ def test_nothing_is_scaled_before_the_pivot():
 
 
 def test_a_live_pool_is_not_scaled_down_when_the_pivot_cannot_be_seen_any_more():
-    world = replace(running(SEED, *CLASSES), workload=Workload(error="connection refused", has_kubeconfig=True))
+    world = replace(running(SEED, *CLASSES), workload=Workload(error="connection refused"))
     assert done(world) == []
 
 
 def test_a_cluster_that_stays_here_is_scaled_when_its_control_plane_runs():
     lc = cluster("c", workers=2, pivot="Never")
-    world = replace(running(lc), workload=Workload(uid="other", has_kubeconfig=True, cluster="c"))
+    world = replace(running(lc), workload=Workload(uid="other", cluster="c"))
     assert done(world) == []
     fresh = with_deployment(world, settled(with_replicas(world.management.deployments["c-pool-default"], 0)))
     assert done(fresh) == [("PoolScaled", "c-pool-default")]

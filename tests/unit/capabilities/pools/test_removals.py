@@ -252,7 +252,7 @@ def test_a_cordon_that_was_left_behind_is_undone_though_no_drain_is_noted() -> N
 @pytest.mark.parametrize(
     "workload",
     [
-        pytest.param(Workload(uid="theirs", has_kubeconfig=True), id="another-cluster-before-the-pivot"),
+        pytest.param(Workload(uid="theirs"), id="another-cluster-before-the-pivot"),
         pytest.param(Workload(uid="theirs", cluster="prod", error="timed out"), id="not-reached"),
     ],
 )

@@ -84,7 +84,7 @@ def test_a_pool_removed_from_the_spec_is_being_removed():
 
 
 def test_before_the_pivot_no_pool_is_a_candidate_unless_none_is_awaited():
-    elsewhere = Workload(uid="another", has_kubeconfig=True)
+    elsewhere = Workload(uid="another")
 
     assert set(unavailable(replace(world(), workload=elsewhere)).values()) == {Reason.CLUSTER_NOT_READY}
     assert set(unavailable(replace(world(pivot="Never"), workload=elsewhere)).values()) == {None}

@@ -74,12 +74,12 @@ def test_a_new_cluster_is_pending_and_reports_what_its_workers_wait_for():
 
 
 def test_a_cluster_whose_control_plane_runs_but_is_not_its_own_is_pivoting():
-    world = replace(running(SEED, *CLASSES), workload=Workload(uid="elsewhere", has_kubeconfig=True))
+    world = replace(running(SEED, *CLASSES), workload=Workload(uid="elsewhere"))
     assert after(world)["phase"] == "Pivoting"
 
 
 def test_until_the_uid_of_the_cluster_is_known_the_status_stays_as_it_was():
-    pending = Workload(has_kubeconfig=True, is_pending=True)
+    pending = Workload(is_pending=True)
     assert after(replace(running(SEED, *CLASSES), workload=pending)) is None
 
 
@@ -146,7 +146,7 @@ def test_a_held_plan_comes_first_with_its_approve_command():
     """A deletion that the brake holds is reported as held, not as in progress."""
     world = running(SEED, *CLASSES)
     going = cluster("prod", workerPools=SEED_POOLS, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
-    world = replace(world, cluster=going, workload=Workload(uid="theirs", has_kubeconfig=True, cluster="prod"))
+    world = replace(world, cluster=going, workload=Workload(uid="theirs", cluster="prod"))
     braked = brake(plan(world, NOW).plan, Limit(nodes=0, percent=0), managed=7)
     (write,) = report(world, braked.now, Outcome(), NOW).statuses
     ready = condition(write.status, "Ready")

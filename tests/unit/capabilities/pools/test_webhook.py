@@ -222,7 +222,7 @@ def test_a_cluster_that_manages_itself_cannot_be_deleted():
 
 
 def test_a_cluster_that_may_be_the_one_we_run_on_cannot_be_deleted_either():
-    unknown = replace(world(), workload=Workload(has_kubeconfig=True, error="connection refused"))
+    unknown = replace(world(), workload=Workload(error="connection refused"))
 
     response = deleted(seed(), PoolsView(unknown))
 
@@ -240,7 +240,7 @@ def test_an_orphaned_cluster_may_be_deleted():
 
 
 def test_a_remote_cluster_may_be_deleted_with_a_warning_about_its_objects():
-    elsewhere = replace(world(), workload=Workload(uid="another", has_kubeconfig=True))
+    elsewhere = replace(world(), workload=Workload(uid="another"))
 
     response = deleted(seed(), PoolsView(elsewhere))
 

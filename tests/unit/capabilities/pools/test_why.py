@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.builders.plans import render_decision
 from tests.builders.pool_objects import changed, running, settled, with_deployment, with_management
 from tests.builders.pool_removal import World, pod
 from tests.builders.pool_views import PoolsView
@@ -19,7 +20,6 @@ from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.classes import plan_classes
 from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot, Served
-from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import Decision, ObjectRef
 from nodeyard.plan.render import render_plan
 from nodeyard.plan.style import Style

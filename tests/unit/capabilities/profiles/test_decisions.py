@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.builders.plans import render_decision
+
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.messages.states import BudgetSpent, Pinned, Stalled
 from nodeyard.capabilities.profiles.planning.decisions import decide
 from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
-from nodeyard.plan.explain import render_decision
 from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Decision, ObjectRef
 
