@@ -68,7 +68,7 @@ def run() -> Iterator[Result]:
     for smaller in sizes[1:]:
         requirements += [Requirement(metric, FULL.name, smaller.name, at_most=GROWTH) for metric in METRICS]
     contestants = [contestant(size) for size in sizes]
-    # As in the operator once its caches are synced.
+    # The operator does the same once its caches are synced.
     garbage_collection.settle()
     yield compare("spares-plan", contestants, requirements=requirements, warm_up=False)
 

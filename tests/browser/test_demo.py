@@ -143,7 +143,7 @@ def test_a_newcomer_sees_the_fleet_approves_the_plan_and_sees_it_run(demo, open_
 
 
 class Server:
-    """What `open_page` needs of a server."""
+    """The part of a server that `open_page` needs."""
 
     def __init__(self, url: str) -> None:
         self.url = url

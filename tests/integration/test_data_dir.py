@@ -39,7 +39,7 @@ async def connected(server):
 
 
 class Record:
-    """What clients were told: acknowledged objects by name, the write in flight of each, events, revisions."""
+    """Responses to clients: acknowledged objects by name, the write in flight of each, events, revisions."""
 
     def __init__(self):
         self.acknowledged = {}

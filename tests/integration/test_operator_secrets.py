@@ -211,7 +211,7 @@ def data_plane():
     for name, config in CONFIGURATIONS.items():
         yield with_last_applied(compute_profile_body(name, config, namespace=OPENSTACK, spec={"renderAs": "Secret"}))
         yield node_body(f"n-{name}", namespace=OPENSTACK, annotations={profiles.COMPUTE_PROFILE: name})
-    # As a ConfigMap, until it gets a password and is to be a Secret.
+    # A ConfigMap, until it gets a password and becomes a Secret.
     chosen = {profiles.COMPUTE_PROFILE: "late", profiles.CELL: "nova-cell1"}
     yield compute_profile_body("late", "[DEFAULT]\ndebug = true\n", namespace=OPENSTACK)
     yield node_body("n-late", namespace=OPENSTACK, role="", annotations=chosen)

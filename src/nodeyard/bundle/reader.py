@@ -42,10 +42,10 @@ T = TypeVar("T")
 class Limits(NamedTuple):
     members: int = 20_000
     total_bytes: int = 2 << 30
-    """Of all members together, after decompression."""
+    """Size of all members together, after decompression."""
     document_bytes: int = 256 << 20
     described_bytes: int = 64 << 20
-    """Of the manifest and of what the clusters serve together: they are decoded at once."""
+    """Size of the manifest and the discovery of all clusters together, which are decoded at once."""
     object_bytes: int = 4 << 20
     """An API server stores objects of at most 1.5 MiB; in JSON they may be somewhat larger."""
     ratio: int = 300
@@ -85,7 +85,7 @@ class _Flaw(Exception):
 
 _check_object = msgspec.json.Decoder(_Checked).decode
 _check_json = msgspec.json.Decoder().decode
-"""What a typed decoder skips is not checked completely, and would fail when it is read."""
+"""Decoder without a type: a typed one does not check the members that it skips."""
 _MALFORMED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 

@@ -41,7 +41,7 @@ class _Answer(msgspec.Struct):
 
 
 class RecordedCluster:
-    """What was read of one cluster."""
+    """The responses that one cluster has given."""
 
     def __init__(self, name: str, redactor: Redactor) -> None:
         self.name = name

@@ -273,7 +273,7 @@ _GATHERED: Final = (
         for group in ("cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io")
     ),
 )
-"""What a support bundle has besides the inputs of plans."""
+"""Further kinds in a support bundle, beside the inputs of plans."""
 
 
 def _aggregating_role(what: str, parts: tuple[str, ...]) -> Object:

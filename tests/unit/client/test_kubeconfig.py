@@ -318,7 +318,7 @@ def test_a_restricted_kubeconfig_with_embedded_data_is_fine():
 
 
 def test_a_kubeconfig_of_one_long_number_takes_no_time():
-    """As a number of base 60 it would take seconds."""
+    """Parsing it as a number of base 60 would take seconds."""
     begun = time.thread_time()
     with pytest.raises(ConfigError, match="not a kubeconfig"):
         parse_kubeconfig(b"users: 9:" + b"59:" * 85_000 + b"59", source="Secret a/b")

@@ -58,7 +58,7 @@ class Query:
 
 
 class Durability(Protocol):
-    """What is on disk: watchers see nothing else."""
+    """The state on disk, which is all that watchers see."""
 
     revision: int
 

@@ -121,7 +121,7 @@ class DataDirectory:
         self._snapshot_size = 0
         self._generation = max(self._generations(".snapshot"), default=0)
         self.extra: Object = {}
-        """What a loaded bundle says beside its objects."""
+        """State of a loaded bundle beside its objects."""
 
     @classmethod
     def open(cls, path: Path, *, snapshot_from: int = SNAPSHOT_FROM) -> Self:

@@ -72,7 +72,7 @@ class Journal:
         self.revision = revision
         """The last revision on disk."""
         self.failures = 0
-        """How often changes have been taken back."""
+        """Number of times that changes were taken back."""
         store.recorder = hub.durability = self
 
     def record(self, resource: GroupResource, change: Event | Replacement) -> None:

@@ -1,4 +1,4 @@
-"""What the frames of a data directory contain, as MessagePack."""
+"""Contents of the frames of a data directory, as MessagePack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     revision: int
     """The revision of a snapshot; that before the first batch of a journal."""
     extra: bytes = b"{}"
-    """What a snapshot keeps beside objects, as JSON."""
+    """State of a snapshot beside objects, as JSON."""
 
 
 class Put(msgspec.Struct, frozen=True, array_like=True, tag="+", gc=False):
