@@ -9,7 +9,7 @@ from nodeyard.sim.scheduler import NODE, POD, Scheduler
 
 @pytest.fixture
 def scheduler():
-    return Scheduler(None, VirtualClock())
+    return Scheduler(None, VirtualClock(), lambda *_mark: None)
 
 
 def add(scheduler, name, **options):

@@ -7,9 +7,9 @@ pod costs about the same in a large fleet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -25,15 +25,15 @@ from nodeyard.kube.taints import is_tolerated, taints_of
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.process.clock import Clock
 from nodeyard.sim.conditions import Subject
-from nodeyard.sim.executor import Requeue
-from nodeyard.sim.index import Entity
+from nodeyard.sim.index import Entity, Key
 from nodeyard.sim.stage_format import Kind
 from nodeyard.sim.stage_set import Reconciler
 
 NODE = Kind("v1", "Node")
 POD = Kind("v1", "Pod")
 ENOUGH: Final = 8
-RETRY_SECONDS: Final = 1.0
+UNSCHEDULABLE: Final = "unschedulable"
+"""Mark of a pod that fits no node, until a change may have made room."""
 _UNSCHEDULABLE_TAINT = {"key": names.TAINT_UNSCHEDULABLE, "effect": "NoSchedule"}
 
 _PodKey = tuple[str, str]
@@ -67,9 +67,11 @@ class _Node:
 class Scheduler:
     """Keeps track of nodes and pods (`observe`) and binds pods (`bind`)."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, mark: Callable[[Key, str, bool], None]) -> None:
         self._client = client
         self._clock = clock
+        self._mark = mark
+        self._waiting: dict[Key, None] = {}
         self._nodes: dict[str, _Node] = {}
         self._ring: list[str] = []
         self._position = 0
@@ -85,11 +87,13 @@ class Scheduler:
             self._observe_pod(obj, exists)
 
     async def bind(self, pod: Entity) -> None:
-        """Bind the pod; if no node fits, set its condition PodScheduled and raise Requeue."""
+        """Bind the pod; if no node fits, set its condition PodScheduled and let it wait for room."""
         node = self.choose(pod.object)
         if node is None:
+            self._waiting[pod.key] = None
+            self._mark(pod.key, UNSCHEDULABLE, True)
             await self._set_unschedulable(pod)
-            raise Requeue(RETRY_SECONDS, "no node fits", has_backoff=False)
+            return
         key = (pod.key.namespace, pod.key.name)
         self._place(key, node, requests_of(pod.object))
         binding = {
@@ -143,8 +147,12 @@ class Scheduler:
             return
         allocatable = amounts_of((obj.get("status") or {}).get("allocatable"))
         if known is not None:
+            is_relevant = (known.allocatable, _placement(known.object)) != (allocatable, _placement(obj))
             known.object, known.allocatable = obj, allocatable
+            if is_relevant:
+                self._make_room()
             return
+        self._make_room()
         self._nodes[name] = _Node(name, obj, allocatable, self._used.setdefault(name, {}))
         self._ring.append(name)
 
@@ -166,6 +174,13 @@ class Scheduler:
         node, amounts = self._placed.pop(key, ("", {}))
         if amounts:
             add(self._used[node], {name: -amount for name, amount in amounts.items()})
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Try the pods that fit nowhere again."""
+        waiting, self._waiting = self._waiting, {}
+        for key in waiting:
+            self._mark(key, UNSCHEDULABLE, False)
 
 
 def _is_unscheduled(pod: Subject) -> bool:
@@ -175,8 +190,15 @@ def _is_unscheduled(pod: Subject) -> bool:
         and spec.get("schedulerName", "default-scheduler") == "default-scheduler"
         and "deletionTimestamp" not in metadata
         and not spec.get("schedulingGates")
+        and not pod.is_marked(UNSCHEDULABLE)
         and (pod.object.get("status") or {}).get("phase", "Pending") == "Pending"
     )
+
+
+def _placement(node: Object) -> tuple[Any, ...]:
+    """Return what the placement of pods depends on, but for resources."""
+    spec = node.get("spec") or {}
+    return node["metadata"].get("labels"), spec.get("taints"), spec.get("unschedulable")
 
 
 def amounts_of(resources: Mapping[str, str] | None) -> Amounts:

@@ -6,7 +6,7 @@ Every error in a stage file is found when it is loaded; the message names the fi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Any
@@ -115,6 +115,18 @@ class Reconciler:
 
 
 @dataclass(frozen=True, slots=True)
+class StageChanges:
+    """Changes of a world to the stages that it loads, such as by a rehearsal."""
+
+    without: Collection[str] = ()
+    """Names of stages to leave out."""
+    delays: Mapping[str, Delay] = field(default_factory=dict)
+    """Delays that replace those of the stages of these names."""
+    reconcilers: Sequence[Reconciler] = ()
+    """Further stages in Python."""
+
+
+@dataclass(frozen=True, slots=True)
 class StageSet:
     stages: tuple[Stage, ...]
     relations: Mapping[str, Relation]
@@ -138,14 +150,16 @@ def load_stages(
     extra: Iterable[FilePath] = (),
     services: Collection[Kind] = (),
     reconcilers: Mapping[str, Sequence[Reconciler]] | None = None,
+    changes: StageChanges | None = None,
 ) -> StageSet:
-    """Load the shipped stages of these names: their stage files and reconcilers.
+    """Load the shipped stages of these names: their stage files and reconcilers, with `changes`.
 
     `extra` are stage files of the user. `services` are kinds to which the stages of `services.yaml` apply as well.
     """
     directory = files("nodeyard.sim") / "stages"
     texts: list[tuple[str, str]] = []
-    chosen: list[Reconciler] = []
+    changes = changes or StageChanges()
+    chosen = list(changes.reconcilers)
     for name in names:
         source, in_python = directory / f"{name}.yaml", (reconcilers or {}).get(name)
         if source.is_file():
@@ -156,7 +170,11 @@ def load_stages(
     texts += [(str(path), path.read_text()) for path in extra]
     if services:
         texts.append(("services.yaml for other kinds", _service_stages(services)))
-    return parse_stages(texts, chosen)
+    loaded = parse_stages(texts, chosen)
+    stages = (each for each in loaded.stages if each.name not in changes.without)
+    return replace(
+        loaded, stages=tuple(replace(each, delay=changes.delays.get(each.name, each.delay)) for each in stages)
+    )
 
 
 def _service_stages(kinds: Iterable[Kind]) -> str:

@@ -25,7 +25,7 @@ from nodeyard.sim.nodes import NodeShape, node, renewed_conditions, spare_node
 from nodeyard.sim.releases import Releases
 from nodeyard.sim.scheduler import NODE, POD, Scheduler
 from nodeyard.sim.stage_format import Kind
-from nodeyard.sim.stage_set import load_stages
+from nodeyard.sim.stage_set import StageChanges, load_stages
 from nodeyard.sim.templates import Function
 
 STAGES: Final = ("nodes", "pods", "scheduling", "drains")
@@ -47,12 +47,13 @@ class World:
         extra_stages: Iterable[Path] = (),
         environment: SimEnvironment | None = None,
         services: Collection[Kind] = (),
+        changes: StageChanges | None = None,
     ) -> None:
         """`stages` names shipped stages, `extra_stages` further stage files. `environment` is for `providers` and
-        `machines`. `services` are kinds with an operator like those in `services.yaml`."""
+        `machines`. `services` are kinds with an operator like those in `services.yaml`. `changes` are to the stages."""
         self._client = client.managed_by("sim")
         self._clock = clock
-        scheduler = Scheduler(self._client, clock)
+        scheduler = Scheduler(self._client, clock, lambda *mark: self.engine.mark(*mark))
         self.machines = Controllers(self._client, clock, environment or SimEnvironment())
         reconcilers = {
             **self.machines.reconcilers,
@@ -61,7 +62,7 @@ class World:
         }
         self.engine = Engine(
             self._client,
-            load_stages(*stages, extra=extra_stages, services=services, reconcilers=reconcilers),
+            load_stages(*stages, extra=extra_stages, services=services, reconcilers=reconcilers, changes=changes),
             clock=clock,
             seed=seed,
             functions={**_TemplateFunctions(clock).table(), **self.machines.functions},
@@ -147,6 +148,10 @@ class World:
     async def fail(self, name: str) -> None:
         """Stop the machine: its node stops reporting and its pods do not change. The API server does not know."""
         await self._client.get(NODES, name)
+        self.stop_machine(name)
+
+    def stop_machine(self, name: str) -> None:
+        """Stop the machine of a node that may not be seen yet."""
         self.engine.mark(Key(NODE, "", name), FAILED, True)
 
     async def recover(self, name: str) -> None:
