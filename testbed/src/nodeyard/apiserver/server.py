@@ -65,12 +65,15 @@ class Server:
         audit: AuditSink | None = None,
         plugins: Sequence[Plugin] = (),
         data: DataDirectory | None = None,
+        silent_nodes: str = "",
     ) -> None:
         """`seed` makes uids and generated names repeatable; `services` are the addresses of webhooks' Services.
 
         `audit` gets an audit event for every answered request. `plugins` run in admission after the built-in
-        ones. `data` keeps the cluster on disk; a response leaves only when what it shows is there.
+        ones. `data` keeps the cluster on disk; a response leaves only when what it shows is there. Nodes with the
+        annotation `silent_nodes` send no heartbeats: a simulation says which of them are lost.
         """
+        self.silent_nodes = silent_nodes
         self.clock: Clock = clock or SystemClock()
         self._users = tuple(users)
         self._audit = audit

@@ -46,6 +46,8 @@ class Cluster(Protocol):
     store: Store
     registry: Registry
     clock: Clock
+    silent_nodes: str
+    """Annotation of nodes that send no heartbeats and live nevertheless."""
 
     async def call(
         self, method: str, url: str, body: Json = None, *, user: User = ..., content_type: str = ...

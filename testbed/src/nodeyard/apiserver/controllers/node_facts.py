@@ -32,6 +32,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     creation_timestamp: str | None = None
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class _Spec(msgspec.Struct):

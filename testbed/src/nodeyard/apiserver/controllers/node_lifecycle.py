@@ -7,6 +7,7 @@ controller evicts.
 
 from __future__ import annotations
 
+import math
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -83,13 +84,14 @@ class NodeLifecycleController(Controller[Task]):
             return None
         facts = decode_node(stored.raw)
         self._health.observe_node(name, facts)
-        remaining = self._health.remaining(name)
+        has_heartbeat = self.cluster.silent_nodes not in (facts.metadata.annotations or {})
+        remaining = self._health.remaining(name) if has_heartbeat else math.inf
         if remaining <= 0 and (facts.ready is None or facts.ready.status != "Unknown"):
             await self._declare_lost(stored.object())
             return None
         self._count(name, facts)
         await self._taint(name, facts)
-        return remaining if remaining > 0 else None
+        return remaining if 0 < remaining < math.inf else None
 
     async def _declare_lost(self, node: Object) -> None:
         now = format_rfc3339(self.now)
