@@ -19,6 +19,7 @@ def test_a_plan_has_exactly_these_verbs():
         "dashboard",
         "gather",
         "apiserver",
+        "rehearse",
         "crds",
         "demo",
         "version",

@@ -15,7 +15,7 @@ from nodeyard.testing import third_party_crds
 from nodeyard.testing.tools import all_tools
 
 ROOT = Path(__file__).parents[2]
-TESTBED_PACKAGES = {"apiserver", "demo", "sim", "testing"}
+TESTBED_PACKAGES = {"apiserver", "demo", "rehearsal", "sim", "testing"}
 INSTALL = "pip install 'nodeyard[testbed]'"
 
 
@@ -151,7 +151,13 @@ def test_every_module_of_the_operator_loads_without_the_testbed_and_without_cel(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["demo", "--once"], ["apiserver", "--port", "0", "--kubeconfig-out", "kc"], ["plan", "-f", "-"]]
+    "arguments",
+    [
+        ["demo", "--once"],
+        ["apiserver", "--port", "0", "--kubeconfig-out", "kc"],
+        ["rehearse", "--scenario", "zone-loss.yaml"],
+        ["plan", "-f", "-"],
+    ],
 )
 def test_without_the_testbed_a_command_names_in_one_line_what_to_install(operator_only, arguments):
     namespace = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}'

@@ -13,6 +13,7 @@ from nodeyard.cli.failures import Failure
 COMMANDS: Final = {
     "apiserver": ("nodeyard.apiserver", "Serve the Kubernetes API from memory, for kubectl, tests and demos."),
     "demo": ("nodeyard.demo", "Run a simulated fleet on the embedded API server."),
+    "rehearse": ("nodeyard.rehearsal", "Try a change on a twin of the cluster, and print what happens."),
 }
 
 
