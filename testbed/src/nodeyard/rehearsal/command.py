@@ -21,6 +21,7 @@ DOES_NOT_CONVERGE = 2
 class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
+    HTML = "html"
 
 
 def rehearse(
@@ -70,8 +71,6 @@ def rehearse(
     from nodeyard.process import logs
     from nodeyard.rehearsal.engine import RehearsalError
     from nodeyard.rehearsal.options import OptionError, Options, prepare
-    from nodeyard.rehearsal.text import render_text
-    from nodeyard.rehearsal.timeline import to_json
 
     logs.configure("error")
     options = Options(
@@ -96,7 +95,7 @@ def rehearse(
         raise UsageFailure(str(error)) from None
     except RehearsalError as error:
         raise Failure(str(error)) from None
-    typer.echo(to_json(timeline).decode() if output is Format.JSON else render_text(timeline), nl=False)
+    typer.echo(_render(timeline, output), nl=False)
     if not timeline.passes:
         raise typer.Exit(DOES_NOT_CONVERGE)
 
@@ -106,3 +105,13 @@ def _run(rehearsal: Rehearsal) -> Timeline:
     from nodeyard.rehearsal.virtual_loop import run
 
     return run(rehearse(rehearsal))
+
+
+def _render(timeline: Timeline, output: Format) -> str:
+    from nodeyard.rehearsal.html import render_html
+    from nodeyard.rehearsal.text import render_text
+    from nodeyard.rehearsal.timeline import to_json
+
+    if output is Format.JSON:
+        return to_json(timeline).decode()
+    return render_html(timeline) if output is Format.HTML else render_text(timeline)
