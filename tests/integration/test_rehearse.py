@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import structlog
 import yaml
 from tests.builders.bundles import copy_cluster
 from typer.testing import CliRunner
@@ -39,6 +41,16 @@ TEMPLATE = {
     },
 }
 SPARES = {"count": 4, "prefix": "spare", "spare": True, "labels": {"rack": "r1"}}
+
+
+@pytest.fixture(autouse=True)
+def quiet_logs(monkeypatch):
+    """The command configures the logs of its process; the tests after it have their own."""
+    before = structlog.get_config()
+    monkeypatch.setattr("nodeyard.process.logs.configure", lambda _level: None)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.configure(**before)
 
 
 class Done(NamedTuple):
@@ -233,3 +245,82 @@ def test_a_truncated_bundle_is_refused(tmp_path):
     result = invoke("-f", change, "--from", bundle)
     assert result.exit_code == 1
     assert "bundle.tgz" in result.output
+
+
+def test_the_html_page_is_complete_in_itself(tmp_path):
+    hostile = {**TEMPLATE, "metadata": {"name": "web", "annotations": {"note": "<script>"}}}
+    path = tmp_path / "<b>.yaml"
+    path.write_text(
+        yaml.safe_dump({"capabilities": ["spares"], "fleet": {"nodes": [SPARES]}, "events": [{"apply": [hostile]}]})
+    )
+    done = invoke("--scenario", path, "-o", "html")
+    assert done.exit_code == 0, done.output
+    page = done.output
+    assert page.startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
+    assert "Converges in" in page
+    assert "spares/nodetemplates: Claimed x3" in page
+    assert page.count("<svg") >= 2
+    assert "&lt;b&gt;.yaml" in page
+    assert [each for each in ("<b>", "<script", "http:", "https:", "url(", "@import") if each in page] == []
+
+
+POOL = {
+    "apiVersion": "lattice.dev/v1alpha1",
+    "kind": "LatticeCluster",
+    "metadata": {"name": "prod"},
+    "spec": {
+        "provider": {"kubernetes": {"version": "1.32.0"}, "config": {"docker": {}}},
+        "nodes": {"controlPlane": 1, "workerPools": {"web": {"replicas": 2}}},
+    },
+}
+POOLS = {"capabilities": ["pools"], "events": [{"apply": [POOL]}]}
+
+
+def test_a_new_cluster_waits_for_its_machines(tmp_path):
+    slow = rehearse(tmp_path, POOLS)
+    assert slow["facts"]["nodes_created"] == 3
+    fast = rehearse(tmp_path, POOLS, "--profile", "fast")
+    assert fast["facts"]["nodes_created"] == 3
+    assert slow["seconds"] > 10 * fast["seconds"]
+
+
+def test_machines_that_do_not_boot_keep_it_from_converging(tmp_path):
+    timeline = rehearse(tmp_path, POOLS, "--fault", "boot-fails=1", code=2)
+    assert timeline["facts"]["nodes_created"] == 0
+    assert timeline["reasons"]
+    assert "machines or pods are awaited that did not come" in timeline["reasons"]
+
+
+def test_a_slow_api_server_makes_the_operator_slower(tmp_path):
+    scenario = {"capabilities": ["spares"], "fleet": {"nodes": [SPARES]}, "events": [{"at": "1s", "apply": [TEMPLATE]}]}
+    fast, slow = (rehearse(tmp_path, scenario, *more) for more in ((), ("--fault", "slow-api=2s")))
+    assert fast["seconds"] < 1.5
+    assert slow["seconds"] > 3
+    assert steps(slow) == steps(fast)
+
+
+LEAF = {
+    "apiVersion": "kosmos.io/v1alpha1",
+    "kind": "Cluster",
+    "metadata": {"name": "east"},
+    "spec": {"clusterTreeOptions": {"enable": True}},
+}
+TREE = {
+    "capabilities": ["clustertree"],
+    "fleet": {"leaves": {"east": {"nodes": [{"count": 3, "prefix": "east"}]}}},
+    "events": [{"apply": [LEAF]}],
+}
+
+
+def test_a_leaf_cluster_is_mirrored_and_its_nodes_are_lost_while_it_is_silent(tmp_path):
+    timeline = rehearse(tmp_path, TREE, "--fault", "leaf-silent=east@10m+10m", "--until", "40m")
+    whats = [(each["what"], each["at"]) for each in timeline["changes"] if each["what"].startswith("node")]
+    assert timeline["facts"]["nodes_created"] == 1
+    assert timeline["converged"]
+    lost = [at for what, at in whats if what == "node not ready" and at > 600]
+    back = [at for what, at in whats if what == "node ready" and at > 1200]
+    assert lost
+    assert back
+    assert 600 < min(lost) < 720
+    assert 1200 < min(back) < 1320

@@ -27,7 +27,7 @@ from nodeyard.rehearsal.assertions import Assertion
 from nodeyard.rehearsal.faults import Fault, Faults
 from nodeyard.rehearsal.recorder import BUDGET, Recorder
 from nodeyard.rehearsal.timeline import Check, HeldPlan, Timeline
-from nodeyard.rehearsal.twin import Twin, TwinOptions, open_twin
+from nodeyard.rehearsal.twin import Twin, TwinOptions, open_twin, with_kubeconfig
 from nodeyard.rehearsal.virtual_loop import LoopClock
 
 QUIET_SECONDS: Final = 60.0
@@ -174,7 +174,7 @@ class _Run:
         failed, text = [], ""
         for each in objects:
             try:
-                await files.send(self._twin.host.client, [each], dry_run=False)
+                await files.send(self._twin.host.client, [(each[0], with_kubeconfig(each[1]))], dry_run=False)
             except files.FileError as error:
                 failed.append(each)
                 text = text or str(error)

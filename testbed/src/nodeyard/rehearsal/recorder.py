@@ -58,7 +58,8 @@ class _Pod:
 class _Node:
     is_ready: bool
     is_cordoned: bool
-    uid: str
+    content: str
+    """What it is, without times."""
 
 
 class Recorder:
@@ -145,11 +146,17 @@ class Recorder:
     def _on_event(self, resource: GroupResource, event: Event) -> None:
         if resource in _CALM:
             return
-        self.last_change = self._clock.monotonic()
+        obj = None if event.type == "DELETED" or resource not in (NODES, PODS, BUDGETS) else event.stored.object()
+        if not (resource == NODES and obj is not None and self._is_heartbeat(event.stored.key.name, obj)):
+            self.last_change = self._clock.monotonic()
         if resource not in (NODES, PODS, BUDGETS):
             return
-        obj = None if event.type == "DELETED" else event.stored.object()
         self._on_object(resource, event.stored.key, obj, existed=event.previous is not None)
+
+    def _is_heartbeat(self, name: str, obj: Object) -> bool:
+        """Return True if only times have changed, as in the reports of mirrored nodes."""
+        known = self._nodes.get(name)
+        return known is not None and known.content == _content(obj)
 
     def _on_object(self, resource: GroupResource, key: PodKey, obj: Object | None, *, existed: bool) -> None:
         if resource == NODES:
@@ -169,7 +176,7 @@ class Recorder:
                 self._change("node deleted", name)
         else:
             spec = obj.get("spec") or {}
-            new = self._nodes[name] = _Node(is_ready(obj), bool(spec.get("unschedulable")), obj["metadata"]["uid"])
+            new = self._nodes[name] = _Node(is_ready(obj), bool(spec.get("unschedulable")), _content(obj))
             self._ready += new.is_ready
             if known is None:
                 self._change("node created", name)
@@ -318,6 +325,12 @@ class Recorder:
             if identity not in current:
                 refusal.until = self.now
         self._open_refusals[place] = current
+
+
+def _content(node: Object) -> str:
+    status = node.get("status") or {}
+    conditions = [(each.get("type"), each.get("status")) for each in status.get("conditions") or ()]
+    return repr((node["metadata"].get("labels"), node.get("spec"), status.get("allocatable"), conditions))
 
 
 def _owner(pod: Object) -> str:

@@ -10,6 +10,7 @@ All parts share one virtual clock. Kubelets send no heartbeats: 10,000 of them w
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,9 +22,10 @@ import msgspec
 
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.server import Server
-from nodeyard.bundle.model import GVR, ClusterState, Objects
+from nodeyard.bundle.model import ClusterState, Objects
 from nodeyard.client.api import Client
-from nodeyard.client.errors import TransportError
+from nodeyard.client.errors import ConfigError, TransportError
+from nodeyard.client.kubeconfig import parse_kubeconfig
 from nodeyard.client.transport import Request, Response, Stream, Transport
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import MIRRORED_NODE
@@ -37,6 +39,7 @@ from nodeyard.runtime.crds import install
 from nodeyard.runtime.leader.election import Timing
 from nodeyard.runtime.manager import Manager
 from nodeyard.runtime.reconcile.plan_executor import InlinePlanExecutor
+from nodeyard.runtime.reconcile.workqueue import WINDOW_SECONDS
 from nodeyard.runtime.remote.connect import Connect
 from nodeyard.runtime.settings import Settings
 from nodeyard.sim import stand_in_crds
@@ -55,8 +58,9 @@ NEVER: Final = 1e9
 """Seconds that no rehearsal lasts."""
 JOBS: Final = "pod-finish"
 """The stage that ends pods of Jobs after 10 s; in a twin they run on."""
-NODES: Final = GVR("", "v1", "nodes")
 LEAVES: Final = GroupResource("kosmos.io", "clusters")
+WINDOW_SECONDS_PER_NODE: Final = 1e-4
+"""Events of so long are planned together, about the time that a plan takes of a real operator; here it takes none."""
 LEFT_OUT: Final = frozenset(
     {
         ("", "events"),
@@ -79,7 +83,8 @@ _HOST: Final = {
     "contexts": [{"name": "twin", "context": {"cluster": "twin", "user": "twin"}}],
     "current-context": "twin",
 }
-"""Kubeconfig of simulated workload clusters; the twin's transports do not read it."""
+"""Kubeconfig of simulated workload clusters and leaves; the twin's transports do not read it."""
+_KUBECONFIG: Final = b64encode(msgspec.json.encode(_HOST)).decode()
 
 
 @dataclass(frozen=True)
@@ -128,21 +133,20 @@ class Link:
 
     async def until_cut(self, chunks: AsyncIterator[bytes], what: str) -> AsyncIterator[bytes]:
         """Yield chunks until the link is cut."""
-        cut = asyncio.ensure_future(self._cut.wait())
-        try:
-            while True:
-                chunk = asyncio.ensure_future(anext(chunks))
+        while True:
+            chunk, cut = asyncio.ensure_future(anext(chunks)), asyncio.ensure_future(self._cut.wait())
+            try:
                 await asyncio.wait((chunk, cut), return_when=asyncio.FIRST_COMPLETED)
                 if cut.done():
-                    chunk.cancel()
-                    await asyncio.gather(chunk, return_exceptions=True)
                     raise TransportError(f"{what}: the stream ended (rehearsed fault)", may_have_run=True)
-                try:
-                    yield chunk.result()
-                except StopAsyncIteration:
-                    return
-        finally:
-            cut.cancel()
+                received = chunk.result()
+            except StopAsyncIteration:
+                return
+            finally:
+                chunk.cancel()
+                cut.cancel()
+                await asyncio.gather(chunk, cut, return_exceptions=True)
+            yield received
 
 
 class LinkedTransport:
@@ -240,7 +244,7 @@ async def open_twin(
         manager = Manager(
             Client(site.transport(recorder.on_response)),
             served,
-            Settings("rehearsal", leader_elect=False, take_over=True, limit=options.limit, lease=_LEASE),
+            _settings(options, recorder.nodes),
             clock=clock,
             random=Random(options.seed),
             plan_executor=InlinePlanExecutor,
@@ -249,6 +253,11 @@ async def open_twin(
         manager.pass_observers.append(recorder.observe)
         await stack.enter_async_context(manager.running())
         yield Twin(site, sites, manager, served, connector)
+
+
+def _settings(options: TwinOptions, nodes: int) -> Settings:
+    window = max(WINDOW_SECONDS, nodes * WINDOW_SECONDS_PER_NODE)
+    return Settings("rehearsal", leader_elect=False, take_over=True, limit=options.limit, lease=_LEASE, window=window)
 
 
 def _new_server(state: ClusterState | None, seed: int, clock: Clock) -> Server:
@@ -316,9 +325,34 @@ def _prepare(state: ClusterState) -> ClusterState:
     objects = {
         gvr: Objects() if (gvr.group, gvr.resource) in LEFT_OUT else found for gvr, found in state.objects.items()
     }
-    if NODES in objects:
-        objects[NODES] = Objects([msgspec.json.encode(_with_kubelet(node)) for node in objects[NODES]])
+    for gvr, found in objects.items():
+        if change := _PREPARED.get((gvr.group, gvr.resource)):
+            objects[gvr] = Objects([msgspec.json.encode(change(each)) for each in found])
     return replace(state, objects=objects)
+
+
+def with_kubeconfig(obj: Object) -> Object:
+    """Return a Cluster of clustertree with a kubeconfig that parses: bundles and scenarios have none."""
+    spec = obj.get("spec") or {}
+    is_leaf = obj["kind"] == "Cluster" and obj["apiVersion"].startswith(f"{LEAVES.group}/")
+    if not is_leaf or spec.get("kubeconfigSecretRef"):
+        return obj
+    return obj if _is_kubeconfig(spec.get("kubeconfig")) else {**obj, "spec": {**spec, "kubeconfig": _KUBECONFIG}}
+
+
+def _with_kubeconfigs(secret: Object) -> Object:
+    data = secret.get("data") or {}
+    if not secret["metadata"]["name"].endswith("kubeconfig") or all(map(_is_kubeconfig, data.values())):
+        return secret
+    return {**secret, "data": dict.fromkeys(data, _KUBECONFIG)}
+
+
+def _is_kubeconfig(text: str | None) -> bool:
+    try:
+        parse_kubeconfig(b64decode(text or "", validate=True), source="")
+    except (ConfigError, ValueError):
+        return False
+    return True
 
 
 def _with_kubelet(node: Object) -> Object:
@@ -327,3 +361,11 @@ def _with_kubelet(node: Object) -> Object:
         return node
     version = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion", "")
     return {**node, "metadata": {**metadata, "annotations": {**(metadata.get("annotations") or {}), KUBELET: version}}}
+
+
+_PREPARED: Final[Mapping[tuple[str, str], Callable[[Object], Object]]] = {
+    ("", "nodes"): _with_kubelet,
+    ("", "secrets"): _with_kubeconfigs,
+    (LEAVES.group, LEAVES.plural): with_kubeconfig,
+}
+"""What changes in objects of a bundle, by group and plural."""
