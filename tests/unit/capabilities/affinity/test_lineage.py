@@ -226,7 +226,7 @@ def test_the_nearest_of_several_applications_wins_and_the_others_are_claims():
     lineage = found(pod("p", [REPLICA_SET, redis]), REPLICA_SET, DEPLOYMENT, HELM, redis)
 
     assert lineage.application == REDIS
-    assert [each.application for each in lineage.claims] == [REDIS, POSTGRES]
+    assert [each.application for each in lineage.owning_releases] == [REDIS, POSTGRES]
 
 
 def test_two_releases_of_one_application_are_two_claims():
@@ -234,7 +234,7 @@ def test_two_releases_of_one_application_are_two_claims():
 
     lineage = found(pod("p", [forged, HELM]), forged, HELM)
 
-    assert [each.affinity_class for each in lineage.claims] == ["", "dc1"]
+    assert [each.affinity_class for each in lineage.owning_releases] == ["", "dc1"]
 
 
 def an_application(record="dc2", **changes):
@@ -251,7 +251,7 @@ def test_the_record_of_the_application_counts_over_what_its_release_shows():
 
     lineage = found(pod("p", [shown]), shown, application)
 
-    assert [(each.affinity_class, each.previous) for each in lineage.claims] == [("dc2", ("dc3",))]
+    assert [(each.affinity_class, each.previous) for each in lineage.owning_releases] == [("dc2", ("dc3",))]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_the_record_of_the_application_counts_over_what_its_release_shows():
 def test_a_record_that_is_not_of_this_release_backs_nothing(application):
     shown = release(owners=[application])
 
-    assert [each.record for each in found(pod("p", [shown]), shown, application).claims] == [None]
+    assert [each.record for each in found(pod("p", [shown]), shown, application).owning_releases] == [None]
 
 
 @pytest.mark.parametrize(
@@ -282,14 +282,14 @@ def test_a_release_named_in_a_record_belongs_to_that_application(shown):
 
     lineage = found(pod("p", [shown]), shown, redis, records=[an_application()])
 
-    assert [(each.application, each.affinity_class) for each in lineage.claims] == [(POSTGRES, "dc2")]
+    assert [(each.application, each.affinity_class) for each in lineage.owning_releases] == [(POSTGRES, "dc2")]
     assert lineage.dead_ends == ()
 
 
 def test_a_missing_release_belongs_to_the_application_that_recorded_it():
     lineage = found(pod("p", [DEPLOYMENT]), DEPLOYMENT, records=[an_application()])
 
-    assert (lineage.application, lineage.claims[0].affinity_class) == (POSTGRES, "dc2")
+    assert (lineage.application, lineage.owning_releases[0].affinity_class) == (POSTGRES, "dc2")
     assert way(lineage)[-1] == "HelmRelease postgres-main-db"
     assert ends(lineage) == [("postgres-main-db", Reason.OWNER_MISSING)]
     assert isinstance(found(pod("p", [DEPLOYMENT]), DEPLOYMENT), Unowned)
@@ -311,7 +311,7 @@ def test_an_application_whose_kind_is_not_cached_is_looked_up_for_its_record():
     others = [an_application(release="postgres-other"), body(names.APPS_API_VERSION, "Postgres", "main-db")]
     without = [found(pod("p", [shown]), shown, redis, each, uncached=[POSTGRES]) for each in others]
 
-    assert [(each.application, each.affinity_class) for each in lineage.claims] == [(POSTGRES, "dc2")]
+    assert [(each.application, each.affinity_class) for each in lineage.owning_releases] == [(POSTGRES, "dc2")]
     assert [each.application for each in without] == [REDIS, REDIS]
 
 

@@ -106,7 +106,7 @@ def test_added_changed_and_deleted_records_are_seen():
     applications = view.kept("Postgres.apps.cozystack.io")
 
     def its_class():
-        return cached_lineage(owner(), NAMESPACE, view).claims[0].affinity_class
+        return cached_lineage(owner(), NAMESPACE, view).owning_releases[0].affinity_class
 
     found = [its_class()]
     for affinity_class in ("dc2", "dc3"):

@@ -10,7 +10,15 @@ from tests.builders.placements import body, pod, release, terms
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.class_record import Record
 from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
-from nodeyard.capabilities.affinity.planning.lineage import Claim, Owned, Step, Unknown, Unowned, application_of, walk
+from nodeyard.capabilities.affinity.planning.lineage import (
+    Owned,
+    OwningRelease,
+    Step,
+    Unknown,
+    Unowned,
+    application_of,
+    walk,
+)
 from nodeyard.capabilities.affinity.planning.placement import Decision, Subject, is_exempt, place
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.kube.node_affinity import Affinity
@@ -67,7 +75,7 @@ def claim(*, previous=(), is_recorded=True, **given):
     ref = ObjectRef(api_version=found["apiVersion"], kind=found["kind"], name=metadata.name, namespace=NAMESPACE)
     name = metadata.labels.get(names.AFFINITY_CLASS, "")
     record = Record(uid="u", release=ref.name, affinity_class=name, source="explicit", previous=tuple(previous))
-    return Claim(Step(ref, metadata), application_of(ref, metadata.labels), record if is_recorded else None)
+    return OwningRelease(Step(ref, metadata), application_of(ref, metadata.labels), record if is_recorded else None)
 
 
 def unknown():

@@ -68,7 +68,7 @@ from nodeyard.capabilities.affinity.planning.classes import selector_errors
 from nodeyard.capabilities.affinity.planning.containment import terms_of
 from nodeyard.capabilities.affinity.planning.definitions import crd_name
 from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies, lineage
-from nodeyard.capabilities.affinity.planning.lineage import Claim, DeadEnd, Owned, Step
+from nodeyard.capabilities.affinity.planning.lineage import DeadEnd, Owned, OwningRelease, Step
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,
@@ -167,15 +167,15 @@ def _pod_steps(snapshot: PodSnapshot) -> Iterator[Candidate]:
     if isinstance(lineage, Owned):
         yield from (_owner_step(each) for each in lineage.path[1:-1])
         if len(lineage.path) > 1:
-            yield from map(_claim_step, lineage.claims)
+            yield from map(_release_step, lineage.owning_releases)
     if snapshot.affinity_class is not None:
         yield _class_step(snapshot.affinity_class)
     yield from (Candidate.of(str(each.ref), _dead_end(each)) for each in lineage.dead_ends)
 
 
-def _claim_step(claim: Claim) -> Candidate:
-    application, release = f"{claim.application.kind} {claim.application.name}", claim.release
-    return _step(str(release.ref), _release_of(application, claim.record, release.metadata.labels))
+def _release_step(owner: OwningRelease) -> Candidate:
+    application, release = f"{owner.application.kind} {owner.application.name}", owner.release
+    return _step(str(release.ref), _release_of(application, owner.record, release.metadata.labels))
 
 
 def _owner_step(step: Step) -> Candidate:

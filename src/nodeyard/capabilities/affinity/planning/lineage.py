@@ -13,9 +13,8 @@ names it: Flux leaves the workloads of a suspended HelmRelease behind when it is
 Where the Applications of a kind are not cached, the one that the HelmRelease is named after is looked up, so that a
 record is not missed.
 
-The labels of a HelmRelease are a claim. If no record names the HelmRelease so far, the claim is backed if it has an
-owner reference to the Application in its labels, that Application exists with the uid, and its record names the
-HelmRelease.
+The labels of a HelmRelease prove nothing. If no record names it so far, the Application in its labels is looked up: its
+record counts if the HelmRelease has an owner reference to it, it has that uid, and the record names the HelmRelease.
 
 An owner reference means one object: if the uid differs, the owner is gone. Dead ends are kept for `why`. An owner that
 could not be read makes the answer `Unknown`, never "no application". The answer does not depend on how many objects had
@@ -86,13 +85,13 @@ class DeadEnd(NamedTuple):
     below: Step | None = None
 
 
-class Claim(NamedTuple):
+class OwningRelease(NamedTuple):
     """A HelmRelease of an application, by a record or by its own labels."""
 
     release: Step
     application: Application
     record: Record | None = None
-    """The Application's record, if it backs the claim."""
+    """The Application's record, if it names the release."""
 
     @property
     def affinity_class(self) -> str:
@@ -113,7 +112,7 @@ class Owned(NamedTuple):
     release: Step
     application: Application
     record: Record | None = None
-    others: tuple[Claim, ...] = ()
+    others: tuple[OwningRelease, ...] = ()
     """Further releases that own it; the pod must fit the class of each."""
     dead_ends: tuple[DeadEnd, ...] = ()
 
@@ -122,9 +121,9 @@ class Owned(NamedTuple):
         return self.release.path()
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
-        """Return the claims of all releases that own it, nearest first."""
-        return (Claim(self.release, self.application, self.record), *self.others)
+    def owning_releases(self) -> tuple[OwningRelease, ...]:
+        """Return all releases that own it, nearest first."""
+        return (OwningRelease(self.release, self.application, self.record), *self.others)
 
     @property
     def obstacle(self) -> DeadEnd | None:
@@ -191,7 +190,7 @@ class _Walk:
         self._fallbacks: list[Step] = []
         self._seen: set[str] = set()
         self._pending: list[ObjectRef] = []
-        self._releases: list[Claim] = []
+        self._releases: list[OwningRelease] = []
         self._dead_ends: list[DeadEnd] = []
 
     def run(self, start: Step) -> Lineage | Pending:
@@ -213,16 +212,16 @@ class _Walk:
             return Unknown(obstacle, dead_ends)
         return Unowned(dead_ends) if dead_ends else _UNOWNED
 
-    def _claims(self, step: Step) -> list[Claim]:
-        """Return the claims of a HelmRelease: by the records that name it, or else by its labels."""
+    def _owning_releases(self, step: Step) -> list[OwningRelease]:
+        """Return a HelmRelease with its applications: by the records that name it, or else by its labels."""
         namespace = step.metadata.namespace or step.ref.namespace
         recorded = []
         for each, cached in self._records(namespace, step.ref.name):
             record = self._look_up_record(step, namespace, each) if cached is None else cached
             if record is not None:
-                recorded.append(Claim(step, each, record))
+                recorded.append(OwningRelease(step, each, record))
         application = application_of(step.ref, step.metadata.labels)
-        return recorded or ([] if application is None else [self._claim(step, application)])
+        return recorded or ([] if application is None else [self._labelled_release(step, application)])
 
     def _look_up_record(self, step: Step, namespace: str, application: Application) -> Record | None:
         """Return the record of an Application that is not cached, if it names the HelmRelease."""
@@ -238,9 +237,9 @@ class _Walk:
         record = read_record(found.annotations, found.uid)
         return record if record is not None and record.release == step.ref.name else None
 
-    def _claim(self, step: Step, application: Application) -> Claim:
-        """Return the claim in the labels of a HelmRelease, with the record of the Application that owns it."""
-        unbacked = Claim(step, application)
+    def _labelled_release(self, step: Step, application: Application) -> OwningRelease:
+        """Return a HelmRelease with the application in its labels, and the record of the Application that owns it."""
+        unbacked = OwningRelease(step, application)
         owner = next((each for each in step.metadata.owner_references if _refers_to(each, application)), None)
         if owner is None:
             return unbacked
@@ -249,15 +248,17 @@ class _Walk:
         ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid)
         found = self._available(step, ref, self._find(ref))
         record = None if found is None else read_record(found.annotations, uid)
-        return unbacked if record is None or record.release != step.ref.name else Claim(step, application, record)
+        return (
+            unbacked if record is None or record.release != step.ref.name else OwningRelease(step, application, record)
+        )
 
     def _drain_queue(self) -> None:
         """Follow the queued steps, and those that they add, until none is left."""
         queue, self._queue = self._queue, []
         while queue:
             for step in queue:
-                if _is_release(step.ref) and (claims := self._claims(step)):
-                    self._releases += claims
+                if _is_release(step.ref) and (owners := self._owning_releases(step)):
+                    self._releases += owners
                     continue
                 if step.metadata.owner_references:
                     self._follow_owners(step)
@@ -291,7 +292,7 @@ class _Walk:
         found = self._find(ref)
         if isinstance(found, Missing) and _is_release(ref):
             metadata = ObjectMeta(name=ref.name, namespace=ref.namespace)
-            self._releases += self._claims(Step(ref, metadata, below, is_labelled, below.depth + 1))
+            self._releases += self._owning_releases(Step(ref, metadata, below, is_labelled, below.depth + 1))
         available = self._available(below, ref, found)
         if available is not None:
             self._visit(below, ref, available, is_labelled)

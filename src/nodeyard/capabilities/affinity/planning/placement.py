@@ -54,7 +54,7 @@ from nodeyard.capabilities.affinity.planning.containment import (
     size_of,
 )
 from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
-from nodeyard.capabilities.affinity.planning.lineage import Claim, DeadEnd, Lineage, Owned, Unknown
+from nodeyard.capabilities.affinity.planning.lineage import DeadEnd, Lineage, Owned, OwningRelease, Unknown
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.types import AffinityClass, Enforcement
 from nodeyard.kube.names import NAMESPACE
@@ -165,15 +165,15 @@ def is_exempt(namespace: str, labels: Mapping[str, str]) -> bool:
 
 def _place_owned(subject: Subject, lineage: Owned, context: PlacementContext) -> Placement:
     """Check the pod against every owner; the strictest decision counts."""
-    placements = [_place_claim(subject, each, context) for each in lineage.claims]
+    placements = [_place_release(subject, each, context) for each in lineage.owning_releases]
     if lineage.obstacle is not None:
         placements.append(_place_unknown(subject, lineage.obstacle, context))
     worst = _strictest(placements)
     if len(placements) == 1:
         return worst
     warnings = dict.fromkeys(warning for each in placements for warning in each.warnings)
-    if len(lineage.claims) > 1:
-        releases = [f"{each.release.ref.name} ({_application(each)})" for each in lineage.claims]
+    if len(lineage.owning_releases) > 1:
+        releases = [f"{each.release.ref.name} ({_application(each)})" for each in lineage.owning_releases]
         warnings[OwnersAmbiguous(subject=subject.what, releases=releases).text()] = None
     return worst._replace(warnings=tuple(warnings))
 
@@ -183,67 +183,67 @@ def _strictest(placements: Sequence[Placement]) -> Placement:
     return max(placements, key=lambda each: (_SEVERITIES.index(each.decision), bool(each.affinity_class)))
 
 
-def _place_claim(subject: Subject, claim: Claim, context: PlacementContext) -> Placement:
-    name = claim.affinity_class
+def _place_release(subject: Subject, owner: OwningRelease, context: PlacementContext) -> Placement:
+    name = owner.affinity_class
     if not name:
-        return _place_classless(subject, claim, context)
-    if claim.record is None and (refused := _refuse_claim(subject, claim, context.policy())) is not None:
+        return _place_classless(subject, owner, context)
+    if owner.record is None and (refused := _refuse_unrecorded(subject, owner, context.policy())) is not None:
         return refused
     placement = _check_class(subject, name, context)
     if placement.is_inside:
         return placement
-    for previous in claim.previous:
-        if _fits_previous(subject, previous, claim, context):
+    for previous in owner.previous:
+        if _fits_previous(subject, previous, owner, context):
             message = InsidePreviousClass(
                 subject=subject.what,
                 affinity_class=name,
                 previous=previous,
-                application=_application(claim),
-                release=claim.release.ref.name,
+                application=_application(owner),
+                release=owner.release.ref.name,
             )
             return Placement(Decision.ALLOWED, message, previous)
     return placement
 
 
-def _refuse_claim(subject: Subject, claim: Claim, policy: EffectivePolicy) -> Placement | None:
+def _refuse_unrecorded(subject: Subject, owner: OwningRelease, policy: EffectivePolicy) -> Placement | None:
     """Deny a class that is only a label of the release, unless the tenant allows it."""
-    name = claim.affinity_class
+    name = owner.affinity_class
     if policy.allowed is None or name in policy.allowed:
         return None
     message = ReleaseClassNotAllowed(
         subject=subject.what,
         affinity_class=name,
-        application=_application(claim),
-        release=claim.release.ref.name,
+        application=_application(owner),
+        release=owner.release.ref.name,
         tenant=_tenant(policy),
         allowed=policy.allowed,
     )
     return Placement(Decision.DENIED, message, name)
 
 
-def _place_classless(subject: Subject, claim: Claim, context: PlacementContext) -> Placement:
+def _place_classless(subject: Subject, owner: OwningRelease, context: PlacementContext) -> Placement:
     """Apply the tenant's rule for unowned pods and, without a record, the rule that every application has a class."""
-    policy, what, application = context.policy(), subject.what, _application(claim)
-    if not policy.holds_unowned and (claim.record is not None or not policy.needs_class):
+    policy, what, application = context.policy(), subject.what, _application(owner)
+    if not policy.holds_unowned and (owner.record is not None or not policy.needs_class):
         return Placement(Decision.ALLOWED, ApplicationWithoutClass(subject=what, application=application))
 
     def refuse(tenant: str, allowed: Sequence[str]) -> Message:
-        if claim.record is not None:
+        if owner.record is not None:
             return ClasslessRefused(subject=what, tenant=tenant, allowed=allowed, application=application)
-        release = claim.release.ref.name
+        release = owner.release.ref.name
         return UnbackedRefused(subject=what, tenant=tenant, allowed=allowed, application=application, release=release)
 
     return _within_allowed(subject, context, refuse)
 
 
-def _fits_previous(subject: Subject, previous: str, claim: Claim, context: PlacementContext) -> bool:
+def _fits_previous(subject: Subject, previous: str, owner: OwningRelease, context: PlacementContext) -> bool:
     if previous:
         return _is_inside(subject, previous, context)
-    return _place_classless(subject, claim, context).is_inside
+    return _place_classless(subject, owner, context).is_inside
 
 
-def _application(claim: Claim) -> str:
-    return f"{claim.application.kind} {claim.application.name}"
+def _application(owner: OwningRelease) -> str:
+    return f"{owner.application.kind} {owner.application.name}"
 
 
 def _tenant(policy: EffectivePolicy) -> str:

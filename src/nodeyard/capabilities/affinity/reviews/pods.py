@@ -142,8 +142,8 @@ def labels_due(pod: Object, lineage: Lineage, namespace: str, view: View) -> dic
 
 def _class_label(pod: Object, lineage: Owned, namespace: str, view: View) -> str:
     """Return the class of its application; while that changes its class, the one that the pod fits."""
-    name = next((each.affinity_class for each in lineage.claims if each.affinity_class), "")
-    if not name or not any(each.previous for each in lineage.claims):
+    name = next((each.affinity_class for each in lineage.owning_releases if each.affinity_class), "")
+    if not name or not any(each.previous for each in lineage.owning_releases):
         return name
     try:
         subject = pod_subject(pod, decoded_metadata(pod), namespace, "")
@@ -332,7 +332,7 @@ def _is_current(known: _Entry, view: View) -> bool:
     except KeyError:
         # The kind is no longer watched.
         return False
-    recorded = {each.release.ref.name for each in known.lineage.claims if each.record is not None}
+    recorded = {each.release.ref.name for each in known.lineage.owning_releases if each.record is not None}
     unrecorded = (each for each in known.path if each.kind == _RELEASE and each.name not in recorded)
     return not any(any(recorded_applications(view, each.namespace, each.name)) for each in unrecorded)
 
