@@ -13,7 +13,7 @@ DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench crds builtins image release docs krew format clean
+.PHONY: help setup demo compiled test test-real chromium test-browser screenshots controlplane lint check bench chaos crds builtins image release docs krew format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ check: lint ## lint, unit and golden tests: under a minute
 
 bench: setup controlplane ## every benchmark; fails when a required ratio is missed
 	$(BIN)/python -m bench $(ARGS)
+
+chaos: setup ## seeded faults and the invariants of the operator; MINUTES=20, SEED=N one run again, REAL=1
+	$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(REAL),--real)
 
 crds: setup ## write config/, docs/schema/, docs/reference/, the generated files of the charts and the kustomize base
 	$(BIN)/python -m nodeyard.app.manifests config

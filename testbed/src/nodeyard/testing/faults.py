@@ -185,7 +185,10 @@ class FaultProxy(LoopThread):
                 return answer
         is_cut_after = any(isinstance(fault, Drop) for fault in hit)
         is_stalled = any(isinstance(fault, HalfOpen) for fault in hit)
-        return await self._forward(incoming, body, is_cut_after=is_cut_after, is_stalled=is_stalled)
+        try:
+            return await self._forward(incoming, body, is_cut_after=is_cut_after, is_stalled=is_stalled)
+        except aiohttp.ClientError:  # The API server is away.
+            return _cut(incoming)
 
     async def _before(self, incoming: BaseRequest, fault: Fault) -> web.StreamResponse | None:
         """Return the response of a fault; None to forward the request."""
