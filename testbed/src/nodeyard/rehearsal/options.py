@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
 from nodeyard.app import files
 from nodeyard.app.capabilities import choose
-from nodeyard.bundle.model import BundleError, ClusterState, Objects
+from nodeyard.bundle.model import BundleError, ClusterState, Objects, Omission
 from nodeyard.bundle.reader import read_bundle
 from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Limit, parse_limit
@@ -146,13 +146,20 @@ def _read_source(options: Options, scenario: Scenario, path: Path) -> _Source:
             setup=scenarios.setup_of(fleet, path),
         )
     if options.source in ("", LIVE):
-        state, name = read_live(options.kubeconfig, options.context)
-        return _Source(name, datetime.now(UTC), state, {}, is_complete=True, notes=_notes(state, {}))
+        gathered, name = read_live(options.kubeconfig, options.context)
+        return _twin_of(name, gathered.created_at, gathered.cluster, gathered.clusters, gathered.omitted)
     bundle = read_bundle(Path(options.source))
-    leaves = {name: state for name, state in bundle.clusters.items() if not state.error}
-    notes = [*_notes(bundle.cluster, leaves), *(f"not in the bundle: {each}" for each in bundle.manifest.omitted)]
     name = f"bundle {Path(options.source).name}"
-    return _Source(name, bundle.manifest.created_at, bundle.cluster, leaves, is_complete=True, notes=notes)
+    manifest = bundle.manifest
+    return _twin_of(name, manifest.created_at, bundle.cluster, bundle.clusters.values(), manifest.omitted)
+
+
+def _twin_of(
+    name: str, start: datetime, host: ClusterState, clusters: Iterable[ClusterState], omitted: Iterable[Omission]
+) -> _Source:
+    leaves = {each.name: each for each in clusters if not each.error}
+    notes = [*_notes(host, leaves), *(f"not read: {each}" for each in omitted)]
+    return _Source(name, start, host, leaves, is_complete=True, notes=notes)
 
 
 def _notes(host: ClusterState, leaves: Mapping[str, ClusterState]) -> list[str]:

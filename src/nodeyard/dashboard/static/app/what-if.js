@@ -71,6 +71,7 @@ function Outcome({ result }) {
       <h2>${plans.length || gone.length ? "Its plan" : "Nothing would change."}</h2>
       ${added > 0 && html`<p><${Badge} tone="accent">New<//> happens only because of the change.</p>`}
       <span class="spacer"></span>
+      <${Copy} text="nodeyard rehearse -f change.yaml -o html > rehearsal.html" label="Copy command to rehearse" />
       ${result.markdown && html`<${Copy} text=${result.markdown} label="Copy as Markdown" />`}
     </div>
     ${(result.warnings ?? []).map((warning) => html`<p class="notice warning">${warning.message ?? warning}</p>`)}
