@@ -7,6 +7,8 @@ PYTEST_WORKERS ?= 2
 # Most of them wait for a server more than they compute.
 TEST_WORKERS ?= 6
 REAL_WORKERS ?= 4
+# One follows the demo, which mostly waits.
+BROWSER_WORKERS ?= 3
 # As tests/conftest.py has ordered them.
 DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 # Tests start hundreds of programs: none should compile what it imports again.
@@ -56,7 +58,7 @@ chromium: setup
 	$(or $(UV),$(BIN)/uv) sync --frozen --quiet --inexact --group browser
 
 test-browser: chromium ## the dashboard's page in headless chromium (installed with apt-get if it is missing)
-	$(BIN)/pytest -m browser tests/browser -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/pytest -m browser tests/browser -n $(BROWSER_WORKERS) --dist loadfile $(ARGS)
 
 screenshots: chromium ## write docs/images from made-up fleets
 	$(BIN)/pytest -m browser tests/browser/test_screenshots.py --screenshots $(ARGS)

@@ -225,8 +225,9 @@ def test_an_ended_session_asks_for_a_token(serve, open_page, expect):
     page = open_page(server, expected_errors="401")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     page.get_by_label("Kubernetes bearer token").fill("secret")
+    with page.expect_response("**/login"):
+        page.get_by_role("button", name="Sign in").click()
     server.failures.clear()
-    page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_label("Legend")).to_be_visible()
     assert server.bodies("login") == [{"token": "secret"}]
     assert "secret" not in page.url
