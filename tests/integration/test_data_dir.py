@@ -6,14 +6,16 @@ import resource
 import signal
 import ssl
 import subprocess
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from random import Random
 
 import aiohttp
 import pytest
+from tests.builders.bundles import write_bundle
 from tests.builders.spares_env import SparesEnv
 from tests.integration.test_cli_apiserver import PROGRAM
 
+from nodeyard.bundle.model import GVR, ServedResource
 from nodeyard.testing import clients
 from nodeyard.testing.api_process import ApiProcess
 from nodeyard.testing.operators import Operators
@@ -36,6 +38,16 @@ async def connected(server):
     connector = aiohttp.TCPConnector(ssl=trust, limit=0)
     async with aiohttp.ClientSession(server.url, connector=connector, headers=headers) as session:
         yield session
+
+
+@contextmanager
+def open_process(*arguments):
+    process = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class Record:
@@ -235,3 +247,26 @@ def test_a_directory_in_use_is_one_clear_line(server, tmp_path):
     )
     held = f"is in use by process {server.process.pid}; stop it, or give another directory"
     assert (done.returncode, done.stderr) == (1, f"nodeyard: --data-dir: {server.data}: {held}\n")
+
+
+def test_a_bundle_begins_the_cluster_of_an_empty_directory_only(tmp_path):
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}}
+    metadata = {"name": "loaded", "namespace": "default", "uid": "u-1", "resourceVersion": "70"}
+    served = ServedResource("", "v1", "configmaps", "ConfigMap", True, "configmap", ("cm",), (), ("get", "list"))
+    bundle = tmp_path / "bundle.tgz"
+    write_bundle(bundle, [served], {GVR("", "v1", "configmaps"): [{**config_map, "metadata": metadata}]})
+    where = ("apiserver", "--port", "0", "--data-dir", tmp_path / "data", "--load", bundle)
+    with open_process(*where, "--kubeconfig-out", tmp_path / "kc") as process:
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+
+    with ApiProcess(tmp_path / "data") as server:
+        found = server.rest.get(f"{CONFIG_MAPS}/loaded")
+        assert (found["metadata"]["uid"], found["metadata"]["resourceVersion"], found["data"]) == (
+            "u-1",
+            "70",
+            {"a": "1"},
+        )
+    refused = f"nodeyard: --load: {tmp_path / 'data'}: has a cluster already; give an empty directory\n"
+    with open_process(*where, "--kubeconfig-out", tmp_path / "kc") as process:
+        assert (process.wait(60), process.stderr.read()) == (1, refused)

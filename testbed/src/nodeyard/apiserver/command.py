@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nodeyard.cli.failures import Failure, UsageFailure
+from nodeyard.cli.failures import Failure
 
 
 def apiserver(
@@ -45,8 +45,6 @@ def apiserver(
     from nodeyard.process import logs
 
     logs.configure()
-    if load is not None and data_dir is not None:
-        raise UsageFailure("--load serves a bundle from memory: leave out --data-dir")
     try:
         known = read_user_file(users) if users else ()
     except UserFileError as error:
