@@ -1,6 +1,7 @@
 """Writes everything that a release publishes into dist/, with checksums.
 
-    wheels and source distributions · charts · container image · CRDs · manifest for kubectl · SBOM · SHA256SUMS
+    wheels and source distributions · charts · container image · CRDs · manifest for kubectl · krew plugin · SBOM ·
+    SHA256SUMS
 
 python -m tools.release [FOLDER]
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tools import debian, image, kustomize
+from tools import debian, image, krew, kustomize
 
 from nodeyard.process.version import VERSION
 from nodeyard.testing import clients
@@ -48,6 +49,7 @@ def write(folder: Path) -> None:
     for name in kustomize.CHARTS:
         shutil.copy(kustomize.FOLDER / name, folder / f"nodeyard-{VERSION}-{name}")
     image.build(folder / image.OUTPUT.name)
+    krew.build(folder)
     (folder / f"nodeyard-{VERSION}.cdx.json").write_text(json.dumps(sbom(), indent=2) + "\n")
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != CHECKSUMS)
     sums = [f"{_sha256(path)}  {path.relative_to(folder)}\n" for path in files]

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -108,6 +109,16 @@ def run_boxed(boxed):
     return run
 
 
+def distributions(versions):
+    """Return versions by normalized name."""
+    return {name.lower().replace("_", "-").replace(".", "-"): version for name, version in versions.items()}
+
+
+def expected_distributions():
+    listed = [each for each in release.sbom()["components"] if each["purl"].startswith("pkg:pypi/")]
+    return {"nodeyard": VERSION, **{each["name"]: each["version"] for each in listed}}
+
+
 def path_of(digest):
     return f"blobs/{digest.replace(':', '/')}"
 
@@ -160,13 +171,37 @@ def test_it_contains_the_locked_versions_and_no_testbed(run_boxed):
     done = run_boxed("python3.11", "-c", code)
     assert done.returncode == 0, done.stderr
     versions, modules = map(yaml.safe_load, done.stdout.splitlines())
-    installed = {name.lower().replace("_", "-").replace(".", "-"): version for name, version in versions.items()}
-    listed = [each for each in release.sbom()["components"] if each["purl"].startswith("pkg:pypi/")]
-    assert installed == {"nodeyard": VERSION, **{each["name"]: each["version"] for each in listed}}
+    installed = distributions(versions)
+    assert installed == expected_distributions()
     locked = {each["name"]: each["version"] for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     assert installed.items() <= locked.items()
     assert {"aiohttp", "cryptography", "uvloop"} <= installed.keys()
     assert not {"apiserver", "demo", "sim", "testing"} & set(modules)
+
+
+def test_the_dockerfile_installs_the_same_distributions(tmp_path, monkeypatch):
+    """Its first stage, step by step in a folder."""
+    _, stage, _ = (ROOT / "Dockerfile").read_text().split("\nFROM ")
+    steps = re.findall(r"^(COPY|RUN) (.+)$", stage, re.M)
+    installed, root = tmp_path / "opt", tmp_path / "src"
+    root.mkdir()
+    for name, value in re.findall(r"\b(UV_\w+)=(\S+)", stage):
+        monkeypatch.setenv(name, value.replace("/opt/nodeyard", str(installed)))
+    monkeypatch.delenv("UV_COMPILE_BYTECODE")  # takes long, and adds nothing
+    for verb, text in steps:
+        if verb == "COPY":
+            *sources, target = text.split()
+            for each in sources:
+                path = root / (each if target == "./" else target)
+                path.parent.mkdir(exist_ok=True)
+                (shutil.copytree if (ROOT / each).is_dir() else shutil.copy)(ROOT / each, path)
+        elif text.startswith("uv "):
+            image.run_uv("--directory", root, *text.split()[1:])
+
+    code = "import importlib.metadata as m; print({d.name: d.version for d in m.distributions()})"
+    done = subprocess.run([installed / "bin/python", "-c", code], capture_output=True, text=True, check=True)
+    assert distributions(yaml.safe_load(done.stdout)) == expected_distributions()
+    assert (installed / "bin/nodeyard").exists()
 
 
 def test_it_runs_without_rights_on_a_root_that_is_read_only(run_boxed):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders.charts import read_all, run
-from tools import debian, image, release
+from tools import debian, image, krew, release
 
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.process.version import VERSION
@@ -26,6 +26,8 @@ EXPECTED = {
     f"nodeyard-{VERSION}-crds.yaml",
     f"nodeyard-{VERSION}-operator.yaml",
     f"nodeyard-{VERSION}.cdx.json",
+    krew.ARCHIVE,
+    krew.MANIFEST,
     "SHA256SUMS",
 }
 
