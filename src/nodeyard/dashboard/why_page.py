@@ -64,16 +64,16 @@ def _answer(answer: WhyAnswer, most: int | None) -> Iterator[str]:
         yield "<h3>Rules, in order</h3><ol>"
         yield from map(_step, answer.ladder)
         yield "</ol>"
+    if answer.would_change:
+        yield "<h3>What would change it</h3><ul>"
+        yield from map(_change, answer.would_change)
+        yield "</ul>"
     if answer.candidates:
         yield f"<h3>{counted(answer.total, 'candidate')}</h3>"
         shown = answer.candidates[:most]
         yield from _matrix(answer.requirements, shown)
         if answer.total > len(shown):
             yield f'<p class="quiet">and {answer.total - len(shown)} more</p>'
-    if answer.would_change:
-        yield "<h3>What would change it</h3><ul>"
-        yield from map(_change, answer.would_change)
-        yield "</ul>"
 
 
 def _step(step: Step) -> str:

@@ -89,6 +89,13 @@ def test_commands_are_separate_for_copying():
     assert "<pre><code>kubectl label node n1 a=b</code></pre>" in text
 
 
+def test_the_remedy_stands_before_hundreds_of_candidates():
+    rows = tuple(row(f"n{each}", "NotReady") for each in range(500))
+    change = Change(message="Add a spare", command="kubectl label node n1 a=b")
+    text = render_page(answer(candidates=rows, requirements=("NotReady",), total=500, would_change=(change,)))
+    assert text.index("Add a spare") < text.index("500 candidates")
+
+
 def test_the_page_requests_and_runs_nothing():
     evil = "</td><script src=https://example.org></script><img src=x onerror=alert(1)>\x1b[2J"
     why = Why(
