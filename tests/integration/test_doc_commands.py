@@ -144,7 +144,7 @@ class Reader:
         self._cluster = self._server = None
         self._ports = {}
         self._stack = ExitStack()
-        for name in ("examples", "charts", "Makefile"):
+        for name in ("examples", "charts"):
             (folder / name).symlink_to(ROOT / name)
         for name, source in FILES.items():
             (folder / name).write_text((ROOT / source).read_text())
@@ -173,7 +173,7 @@ class Reader:
         """Run a command until it ends as the page says; one that stays runs until the reader leaves."""
         command = PORT.sub(lambda found: str(self._ports.setdefault(found[0], free_port())), command)
         if command.startswith("make "):
-            command = command.replace("make", "make -n", 1)
+            command = command.replace("make", f"make -n -C {ROOT}", 1)
         if exported := re.fullmatch(r"export (\w+)=(\S+)", command):
             # The demo's folder has another name each time.
             if "nodeyard-demo-" not in exported[2]:
