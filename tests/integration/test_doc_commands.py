@@ -87,7 +87,7 @@ def page_of(where):
 
 def order(page):
     """Return a sort key: pages that change much of the demo's fleet come late."""
-    return page.startswith("docs/start/"), page.startswith("examples/"), page
+    return page.startswith("examples/"), page.startswith("docs/start/"), page
 
 
 PAGES = sorted({page_of(where) for where, *_ in RUN}, key=order)
