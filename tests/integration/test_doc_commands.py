@@ -192,15 +192,15 @@ class Reader:
                 ["bash", "-c", command],
                 cwd=self._folder,
                 env=self._environment,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
                 text=True,
                 timeout=SECONDS,
             )
-            printed = done.stdout + done.stderr
             if done.returncode not in codes:
-                return f"exit code {done.returncode}:\n{printed}"
-            if absent := missing(shown, printed):
-                return f"no word {absent.split()[-1]!r}, after {absent!r}, in:\n{printed}"
+                return f"exit code {done.returncode}:\n{done.stdout}"
+            if absent := missing(shown, done.stdout):
+                return f"no word {absent.split()[-1]!r}, after {absent!r}, in:\n{done.stdout}"
             return ""
 
         deadline = time.monotonic() + (SECONDS if repeats else 0)
