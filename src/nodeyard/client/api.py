@@ -122,6 +122,11 @@ class Client:
         while True:
             response = await self._send("list", "GET", resource, path, query=query)
             page = decode_page(resource.view, response.body)
+            # Items of built-in kinds have neither in a list; objects of a watch do.
+            for item in page.items:
+                if isinstance(item, dict):
+                    item.setdefault("apiVersion", resource.api_version)
+                    item.setdefault("kind", resource.kind)
             yield page
             if not page.next:
                 return

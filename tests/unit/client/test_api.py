@@ -8,7 +8,7 @@ import pytest
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
 from nodeyard.client.decoder import Bookmark, Malformed, WatchEvent
 from nodeyard.client.errors import Conflict, Expired, NotFound, ServerError, TransportError
-from nodeyard.client.resources import LEASES, NODES, PODS
+from nodeyard.client.resources import CONFIG_MAPS, LEASES, NODES, PODS
 from nodeyard.client.transport import Response, Stream
 
 
@@ -84,9 +84,15 @@ async def test_list_reads_all_pages_of_one_state():
     second = {"metadata": {"resourceVersion": "9"}, "items": [{"a": 2}]}
     recorder = Recorder(first, second)
     page = await Client(recorder).list(PODS, "ns", labels="a=b", fields="spec.nodeName=n", size=1)
-    assert (page.items, page.resource_version, page.next) == ([{"a": 1}, {"a": 2}], "9", "")
+    assert ([each["a"] for each in page.items], page.resource_version, page.next) == ([1, 2], "9", "")
     selectors = {"labelSelector": "a=b", "fieldSelector": "spec.nodeName=n", "limit": "1"}
     assert [sent[2] for sent in recorder.sent] == [selectors, {**selectors, "continue": "tok"}]
+
+
+async def test_listed_objects_have_their_kind_as_watched_ones_have():
+    listed = {"metadata": {"resourceVersion": "9"}, "items": [{"metadata": {"name": "a"}}]}
+    page = await Client(Recorder(listed)).list(CONFIG_MAPS)
+    assert page.items == [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}]
 
 
 async def test_a_list_restarts_without_pages_when_they_expired():
