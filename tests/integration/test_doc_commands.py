@@ -51,6 +51,7 @@ FILES = {
     "my-cluster.yaml": "examples/02-pools/cluster.yaml",
     "my-profile.yaml": "examples/05-profiles/profiles.yaml",
     "my-profiles.yaml": "examples/05-profiles/profiles.yaml",
+    "pool-upgrade.yaml": "docs/examples/rehearse/pool-upgrade.yaml",
     "my-crd.yaml": "config/crd/profileservices.nodeyard.dev.yaml",
 }
 """Files that a reader has, and what stands for them."""

@@ -1,6 +1,7 @@
 """Every manifest on the pages is accepted by the API server, and all values by the chart.
 
-A block that is neither begins after `<!-- excerpt: reason -->`; values after `<!-- values of charts/nodeyard -->`.
+A block that is neither begins after `<!-- excerpt: reason -->`; values after `<!-- values of charts/nodeyard -->`, a
+scenario of `nodeyard rehearse` after `<!-- scenario -->`.
 """
 
 import re
@@ -12,17 +13,21 @@ from tests.builders import chart_install
 from tools import doc_pages
 
 from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.rehearsal.scenario import read_scenario
 from nodeyard.testing import third_party_crds
 
 EXCERPT = re.compile(r"excerpt: \S+ .+")
 VALUES = "values of "
+SCENARIO = "scenario"
 BLOCKS = {
     f"{page.relative_to(doc_pages.ROOT)}:{block.line}": block
     for page in doc_pages.pages()
     for block in doc_pages.blocks(page.read_text())
     if block.language in ("yaml", "yml")
 }
-MANIFESTS = {where: each.text for where, each in BLOCKS.items() if not each.comment.startswith(("excerpt", VALUES))}
+OTHERS = ("excerpt", VALUES, SCENARIO)
+MANIFESTS = {where: each.text for where, each in BLOCKS.items() if not each.comment.startswith(OTHERS)}
+SCENARIOS = {where: each.text for where, each in BLOCKS.items() if each.comment == SCENARIO}
 CHARTS = {where: each for where, each in BLOCKS.items() if each.comment.startswith(VALUES)}
 EXCERPTS = {where: each for where, each in BLOCKS.items() if each.comment.startswith("excerpt")}
 
@@ -52,6 +57,12 @@ def test_the_api_server_accepts_the_manifest(installed, kubectl, text):
 def test_the_chart_accepts_the_values(block):
     chart = doc_pages.ROOT / block.comment.removeprefix(VALUES)
     assert chart_install.installed(chart, **yaml.safe_load(block.text))
+
+
+@pytest.mark.parametrize("text", SCENARIOS.values(), ids=SCENARIOS)
+def test_a_rehearsal_accepts_the_scenario(text, tmp_path):
+    (file := tmp_path / "scenario.yaml").write_text(text)
+    assert read_scenario(file).events
 
 
 @pytest.mark.parametrize("block", EXCERPTS.values(), ids=EXCERPTS)
