@@ -31,6 +31,7 @@ from nodeyard.bundle.recorder import RecordedCluster, RecordingTransport
 from nodeyard.bundle.redaction import Redactor
 from nodeyard.bundle.writer import BundleWriter
 from nodeyard.client.api import Client
+from nodeyard.client.decoder import decode_as
 from nodeyard.client.discovery import Catalog, Known, discover
 from nodeyard.client.errors import ClientError, Forbidden, NotFound, error_from_answer
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, PODS
@@ -88,7 +89,7 @@ async def gather(client: Client, capabilities: Sequence[Capability], *, metrics:
     refs: list[ObjectRef] = []
     async with recording.planner(running, created_at) as planner:
         if planner is not None:
-            refs = _unready(recording.host.state(), running)
+            refs = _unready(recording.host, running)
             for ref in refs:
                 await planner.watch_kinds_of(ref)
             live = {(each.capability.name, each.key): each for each in planner.plans(Limit(), limits)}
@@ -170,7 +171,7 @@ class _Recording:
                 continue  # Built in, or served by an aggregated API server.
 
     async def list_events(self) -> None:
-        """List Events last: they name everything else. The server lists them in no order of time."""
+        """List Events; the server lists them in no order of time."""
         number = 0
         try:
             async for page in self._client.pages(EVENTS.decoded_as(msgspec.Raw)):
@@ -257,7 +258,7 @@ class _Recording:
 
 
 def _select(catalog: Catalog, capabilities: Iterable[Capability]) -> list[Known]:
-    """Return the kinds to list, those of names first: what is known as a name stays readable in later texts."""
+    """Return the kinds to list."""
     own = {(kind.resource.group, kind.resource.plural): None for each in capabilities for kind in each.kinds}
     groups = {group for group, _ in own}
     first: dict[tuple[str, str], Known] = {}
@@ -266,18 +267,19 @@ def _select(catalog: Catalog, capabilities: Iterable[Capability]) -> list[Known]
         if "list" in known.verbs:
             first.setdefault((resource.group, resource.plural), known)
     wanted = [key for key in first if key in own or key[0] in groups or key[0] in CAPI]
-    return [first[key] for key in dict.fromkeys((*_LISTED[:2], *wanted, *_LISTED[2:])) if key in first]
+    return [first[key] for key in dict.fromkeys((*wanted, *_LISTED)) if key in first]
 
 
-def _unready(state: ClusterState, capabilities: Iterable[Capability]) -> list[ObjectRef]:
+def _unready(cluster: RecordedCluster, capabilities: Iterable[Capability]) -> list[ObjectRef]:
     """Return the first objects that are not Ready: ours, nodes, and those of Cluster API and Flux."""
     found: list[ObjectRef] = []
     groups = {kind.resource.group for each in capabilities for kind in each.kinds}
-    for gvr, objects in state.objects.items():
+    for gvr, objects in cluster.objects():
         is_watched = gvr.group in groups or gvr.group in CAPI or gvr.resource in ("nodes", "helmreleases")
-        for obj in objects if is_watched else ():
+        for raw in objects.values() if is_watched else ():
+            obj = decode_as(dict[str, Any], raw)
             if not _is_ready(obj):
-                found.append(ref_of(obj, obj["apiVersion"], obj["kind"]))
+                found.append(ref_of(obj, gvr.api_version, cluster.kind(gvr)))
     return found[:MOST_EXPLAINED]
 
 

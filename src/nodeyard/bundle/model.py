@@ -145,11 +145,10 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     format_version: int = FORMAT_VERSION
 
 
-class _Meta(msgspec.Struct, rename="camel"):
+class _Meta(msgspec.Struct):
     name: str = ""
     namespace: str = ""
     labels: dict[str, str] | None = None
-    resource_version: str = ""
 
 
 class _Identified(msgspec.Struct):
@@ -160,7 +159,7 @@ _identify = msgspec.json.Decoder(_Identified).decode
 
 
 def identify(raw: bytes | msgspec.Raw) -> _Meta:
-    """Return the name, namespace, labels and resourceVersion of an object, without decoding the rest."""
+    """Return the name, namespace and labels of an object, without decoding the rest."""
     return _identify(raw).metadata
 
 

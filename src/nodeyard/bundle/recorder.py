@@ -4,8 +4,8 @@
     client = Client(RecordingTransport(live, recorded))
 
 The planners of the operator run on such a client: the bundle then has what they decide from, whatever that is. Lists
-and objects are redacted as they arrive and kept as bytes. Watches never send an event, so that the state stays that of
-the lists. Only reads are sent.
+and objects are kept as bytes, and redacted when all is read: only then is known what is a name. Watches never send an
+event, so that the state stays that of the lists. Only reads are sent.
 """
 
 from __future__ import annotations
@@ -52,16 +52,24 @@ class RecordedCluster:
         self.denied: dict[str, str] = {}
         """Why something could not be read."""
         self._objects: dict[GVR, dict[tuple[str, str], bytes]] = {}
-        self._versions: dict[tuple[GVR, str, str], str] = {}
-        """The resourceVersion of each object: what is listed again is not redacted again."""
+        """As they were read."""
+        self._kinds: dict[GVR, str] = {}
 
     @property
     def omissions(self) -> Iterator[Omission]:
         return (Omission(what, reason, self.name) for what, reason in self.denied.items())
 
     def state(self) -> ClusterState:
-        objects = {gvr: Objects(tuple(found.values())) for gvr, found in self._objects.items()}
+        """Return what was read, redacted: now that all names are known."""
+        objects = {gvr: Objects([self._redact(gvr, raw) for raw in found.values()]) for gvr, found in self.objects()}
         return ClusterState(self.name, self.resources, objects, self.version, self.error)
+
+    def objects(self) -> Iterator[tuple[GVR, dict[tuple[str, str], bytes]]]:
+        """Return the objects as they were read, by namespace and name."""
+        return iter(self._objects.items())
+
+    def kind(self, gvr: GVR) -> str:
+        return self._kinds[gvr]
 
     def record(self, path: ReadPath, status: int, body: bytes) -> None:
         """Record the response to a read."""
@@ -73,15 +81,17 @@ class RecordedCluster:
         answer = decode_as(_Answer, body)
         self.denied.pop(str(path), None)
         kind = answer.kind if path.name else answer.kind.removesuffix("List")
-        identity = {"apiVersion": path.gvr.api_version, "kind": kind}
+        self._kinds[path.gvr] = kind
         for raw in (body,) if path.name else answer.items or ():
             metadata = identify(raw)
-            place, version = (metadata.namespace, metadata.name), metadata.resource_version
-            if version and self._versions.get((path.gvr, *place)) == version:
-                continue
-            self._versions[path.gvr, *place] = version
-            obj = {**identity, **decode_as(dict[str, Any], bytes(raw)), **identity}
-            found[place] = _encode(self.redactor.redact(kind, obj))
+            self.redactor.learn(metadata.name, metadata.namespace, *(metadata.labels or {}).values())
+            found[metadata.namespace, metadata.name] = bytes(raw)
+
+    def _redact(self, gvr: GVR, raw: bytes) -> bytes:
+        identity = {"apiVersion": gvr.api_version, "kind": self._kinds[gvr]}
+        return _encode(
+            self.redactor.redact(identity["kind"], {**identity, **decode_as(dict[str, Any], raw), **identity})
+        )
 
 
 class RecordingTransport:

@@ -139,6 +139,11 @@ class Redactor:
             metadata["managedFields"] = self._managed_fields(metadata["managedFields"], found)
         return found
 
+    def learn(self, *names: str) -> None:
+        """Keep these names wherever they are mentioned."""
+        for each in names:
+            self._name(each)
+
     def text(self, text: str) -> str:
         """Return a text for people, in which every word that is not known is hashed."""
         if text in self._plain:
