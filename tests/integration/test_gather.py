@@ -82,6 +82,7 @@ def fleet(api, all_kinds, own_pools_env, spares_env, tree, own_affinity_env):
     profiles.close()
 
 
+@pytest.mark.timeout(400)
 def test_plan_and_why_of_a_bundle_are_those_of_the_cluster(api, fleet, tmp_path):
     bundle, cluster = tmp_path / "bundle.tgz", ("--kubeconfig", api.kubeconfig)
     gathered = run("gather", "-o", bundle, *cluster)
