@@ -329,7 +329,11 @@ def test_a_release_that_lost_its_labels_still_belongs_to_a_paused_application(af
 
 @pytest.mark.parametrize("paused", [None, "true"], ids=["repaired", "paused"])
 def test_pods_of_a_release_that_was_deleted_keep_to_its_class(affinity, open_home, paused):
-    """Flux leaves the workloads of a suspended release behind."""
+    """Flux leaves the workloads of a suspended release behind. Another release says that it is the application's."""
+    application = affinity.get("Vault", "main", open_home.namespace)
+    owner = {**owner_of({**application, "apiVersion": names.APPS_API_VERSION, "kind": "Vault"}), "controller": False}
+    forged = open_home.forge(owner=owner)
+    affinity.wait_until(lambda: open_home.by_reference(forged, **HERE).status == 201, "the release is known")
     open_home.annotate("nodeyard.dev/paused", paused)
     for _ in range(1 if paused else 10):
         affinity.delete(names.RELEASE_KIND, RELEASE, open_home.namespace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import msgspec
@@ -271,3 +272,19 @@ def test_a_tenant_stays_while_the_pods_in_it_are_not_known():
 
     assert known.watch_error == ""
     assert unknown.watch_error == "pods is forbidden"
+
+
+def test_a_record_says_under_which_name_an_application_is_released():
+    """Whoever may write HelmReleases could otherwise keep a deleted one from being made again."""
+    labels = {**OF_CACHE, names.APPLICATION_KIND: "Postgres", names.APPLICATION_NAME: "db"}
+    key = "application/Postgres/tenant-acme/db"
+
+    def other(recorded, *releases):
+        record = {"uid": "uid-db", "release": recorded, "class": "", "source": "none"}
+        metadata = {**DB["metadata"], "uid": "uid-db", "annotations": {names.CLASS_RECORD: json.dumps(record)}}
+        view = AffinityView(POSTGRES, {**DB, "metadata": metadata}, *(release(each, **labels) for each in releases))
+        return collect(view, key, NOW).other_release
+
+    assert other("postgres-db", "evil-db") == ""
+    assert other("pg-db", "evil-db", "pg-db") == "pg-db"
+    assert other("pg-db", "evil-db") == ""

@@ -261,14 +261,23 @@ def collect_application(view: View, kind: str, namespace: str, name: str) -> App
         classes=get_all(view, names.CLASS_KIND, ((each, "") for each in wanted if each)),
         release=release,
         is_release_served=names.FLUX_VERSION in view.versions(names.FLUX_GROUP, names.RELEASE_KIND),
-        other_release="" if release is not None else _other_release(view, kind, namespace, name),
+        other_release="" if release is not None else _other_release(view, application, definition),
         namespace_labels=PlacementContext(view, namespace).namespace_labels(),
         is_webhook_registered=is_webhook_registered(view.get(watched.REGISTRATIONS.kind, watched.REGISTRATION)),
     )
 
 
-def _other_release(view: View, kind: str, namespace: str, name: str) -> str:
-    """Return the name of its HelmRelease from before the prefix of its definition changed."""
-    releases = view.indexed(names.RELEASE_KIND, names.BY_APPLICATION, f"{kind}/{namespace}/{name}")
+def _other_release(view: View, application: Object, definition: ApplicationDefinition) -> str:
+    """Return the name of its HelmRelease from before the prefix of its definition changed.
+
+    The record says which it is. Labels count only without one: anybody who may write HelmReleases sets them, and could
+    keep the application from being released again.
+    """
+    namespace, name = application["metadata"]["namespace"], application["metadata"]["name"]
+    record = stored_record(application)
+    if record is not None:
+        is_recorded = record.release != release_name(definition, name)
+        return record.release if is_recorded and view.get(names.RELEASE_KIND, record.release, namespace) else ""
+    releases = view.indexed(names.RELEASE_KIND, names.BY_APPLICATION, f"{definition.kind}/{namespace}/{name}")
     found = (str(release["metadata"]["name"]) for release in releases)
     return next((each for each in found if each.endswith(name)), "")
