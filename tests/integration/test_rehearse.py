@@ -324,3 +324,21 @@ def test_a_leaf_cluster_is_mirrored_and_its_nodes_are_lost_while_it_is_silent(tm
     assert back
     assert 600 < min(lost) < 720
     assert 1200 < min(back) < 1320
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PLACES = [{"count": 4, "zones": ["dc1", "dc2"], "labels": {"node.kubernetes.io/gpu": "true"}}]
+
+
+@pytest.mark.parametrize(
+    ("capability", "folder", "reason"),
+    [("profiles", "05-profiles", "ServiceObjectCreated"), ("affinity", "03-affinity", "ReleaseApplied")],
+)
+def test_the_examples_of_applications_and_profiles_are_rehearsed(tmp_path, capability, folder, reason):
+    order = {"classes.yaml": 0, "tenants.yaml": 1, "definitions.yaml": 2, "applications.yaml": 3}
+    paths = sorted((EXAMPLES / folder).glob("*.yaml"), key=lambda path: order.get(path.name, 0))
+    files = [str(path) for path in paths]
+    scenario = {"capabilities": [capability], "fleet": {"nodes": PLACES}, "events": [{"files": files}]}
+    timeline = rehearse(tmp_path, scenario)
+    assert timeline["converged"]
+    assert reason in {each["reason"] for each in timeline["steps"]}
