@@ -13,6 +13,7 @@ from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.collect.rollouts import add, aggregate, reporting
 from nodeyard.capabilities.profiles.planning.registry import BUILT_IN
 from nodeyard.capabilities.profiles.snapshot import RolloutCount
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef
 from nodeyard.watch.reservations import Reservations
@@ -32,9 +33,9 @@ INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
     names.ROLE_KIND: {names.BY_ANNOTATION: watched.by_annotation},
     names.SERVICE_KIND: {},
     **{each.kind: {} for each in watched.CONFIGURATIONS},
-    **{watched.kind_name(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
+    **{view_kind(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
     **{
-        watched.kind_name(each.object_api_version, each.object_kind): {
+        view_kind(each.object_api_version, each.object_kind): {
             watched.UNAVAILABLE: watched.unavailable(each.profile_field)
         }
         for each in BUILT_IN
@@ -70,7 +71,7 @@ class ProfilesView:
         ]
         for body in bodies:
             type = _TYPES.get(body["kind"])
-            kind = body["kind"] if type else watched.kind_name(body["apiVersion"], body["kind"])
+            kind = body["kind"] if type else view_kind(body["apiVersion"], body["kind"]).removesuffix(".core")
             metadata = body["metadata"]
             found = as_stored(body)
             key = (metadata.get("namespace", ""), metadata["name"])

@@ -37,7 +37,7 @@ from nodeyard.capabilities.profiles.types import (
 )
 from nodeyard.capabilities.profiles.watched import load_registry
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
-from nodeyard.client.resources import Resource, of_kind
+from nodeyard.client.resources import Resource, of_kind, view_kind
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.plan.model import ObjectRef, Planned
 from nodeyard.runtime.annotations import approval_ids
@@ -163,7 +163,7 @@ def _is_first_report(view: View, service: Service, old: Object | None, new: Obje
 
 def _keys_of_all(view: View, service: Service) -> Iterable[Key]:
     """Return keys for every object of a service: its rollouts start or stop to wait for reports."""
-    for obj in view.all(watched.kind_name(service.object_api_version, service.object_kind)):
+    for obj in view.all(view_kind(service.object_api_version, service.object_kind)):
         namespace = watched.namespace_of(obj)
         yield names.node_key(namespace, obj["metadata"]["name"])
         if profile := watched.spec_string(obj, service.profile_field):
@@ -173,7 +173,7 @@ def _keys_of_all(view: View, service: Service) -> Iterable[Key]:
 def _next_ignoring(view: View, service: Service, written: Object) -> Iterable[Key]:
     """Return waiting keys if reports are ignored: the budget has room again as soon as the object is written."""
     namespace, name = watched.namespace_of(written), watched.spec_string(written, service.profile_field)
-    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    kind = view_kind(service.profile_api_version, service.profile_kind)
     profile = view.get(kind, name, namespace) if watched.is_synced(view, kind) else None
     if ignores_progress(view, service, None if profile is None else watched.parse_profile(service, profile)):
         yield from view.waiting(names.budget(service.name, namespace, name))
@@ -283,7 +283,7 @@ def _held_roots(view: View, key: Key) -> Sequence[Any]:
         case "profile", [service_name, namespace, name]:
             service = next((each for each in load_registry(view).services if each.name == service_name), None)
             if service is not None and service.is_built_in:
-                found = view.get(watched.kind_name(service.profile_api_version, service.profile_kind), name, namespace)
+                found = view.get(view_kind(service.profile_api_version, service.profile_kind), name, namespace)
         case "service", [name]:
             found = view.get(names.SERVICE_KIND, name)
     return () if found is None else (found,)
@@ -299,7 +299,7 @@ def _all_keys(view: View) -> Iterable[Key]:
     for role in view.all(names.ROLE_KIND):
         yield names.role_key(role.metadata.namespace, role.metadata.name)
     for service in load_registry(view).services:
-        kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+        kind = view_kind(service.profile_api_version, service.profile_kind)
         if service.is_built_in:
             for profile in view.all(kind):
                 metadata = profile["metadata"]

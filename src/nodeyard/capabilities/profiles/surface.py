@@ -17,6 +17,7 @@ from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.report.profiles import PROGRESSING
 from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, State
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.conditions import find
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.layout import counted
@@ -85,7 +86,7 @@ def rollouts(view: View, now: datetime) -> Iterator[Rollout]:
 def _running(view: View, now: datetime) -> Iterator[tuple[ProfileSnapshot, RollingOut | Stalled]]:
     """Yield the profiles whose rollout runs or has stopped; the counters are aggregates."""
     for service in watched.load_registry(view).services:
-        kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+        kind = view_kind(service.profile_api_version, service.profile_kind)
         if not service.makes_object or not watched.is_synced(view, kind):
             continue
         for raw in view.all(kind):
@@ -151,7 +152,7 @@ def _blocker(view: View, snapshot: ProfileSnapshot, message: Stalled) -> Blocker
 def _stalled_since(view: View, snapshot: ProfileSnapshot) -> datetime | None:
     """Return the progress deadline that the stalled object missed."""
     service, namespace = snapshot.service, snapshot.raw["metadata"]["namespace"]
-    obj: Any = view.get(watched.kind_name(service.object_api_version, service.object_kind), snapshot.stalled, namespace)
+    obj: Any = view.get(view_kind(service.object_api_version, service.object_kind), snapshot.stalled, namespace)
     written = None if obj is None else written_at(obj)
     return None if written is None else written + timedelta(seconds=deadline_seconds(service, snapshot.profile))
 

@@ -65,12 +65,6 @@ BY_ROLE_KEY: Final = "role-key"
 _BUILT_IN_ONLY: Final = Registry()
 
 
-def kind_name(api_version: str, kind: str) -> str:
-    """Return the name of a kind in a view."""
-    group = api_version.rpartition("/")[0]
-    return f"{kind}.{group}" if group else kind
-
-
 def is_synced(view: View, kind: str) -> bool:
     """Check if the cache of a kind is synced; kinds of declared services may not be watched yet."""
     try:

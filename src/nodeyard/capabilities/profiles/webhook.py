@@ -19,6 +19,7 @@ from nodeyard.capabilities.profiles.reviews.profiles import review_profile
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import ProfileService
 from nodeyard.capabilities.profiles.watched import load_registry
+from nodeyard.client.resources import view_kind
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import (
     AdmissionRequest,
@@ -45,7 +46,7 @@ def _declared(view: View) -> Iterator[WebhookRule]:
 def _profiles_of(service: Service, view: View) -> tuple[str, str] | None:
     """Return group and plural; None for built-in kinds, which have static rules, and for kinds of Kubernetes itself."""
     group = service.profile_api_version.rpartition("/")[0]
-    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    kind = view_kind(service.profile_api_version, service.profile_kind)
     if service.is_built_in or not _is_custom(group) or not watched.is_synced(view, kind):
         return None
     plural = view.plural(kind)

@@ -26,12 +26,13 @@ from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.planning.rollout import BRIEF, is_available
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.watch.reservations import Reservations
 
 CHOICE = {names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"}
-COMPUTES = watched.kind_name(names.NOVA_API_VERSION, names.COMPUTE_KIND)
+COMPUTES = view_kind(names.NOVA_API_VERSION, names.COMPUTE_KIND)
 OLD, NEW = {names.HASH: "old"}, {names.HASH: "new", names.WRITTEN: format_rfc3339(NOW)}
 
 

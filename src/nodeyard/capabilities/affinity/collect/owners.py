@@ -13,6 +13,7 @@ import msgspec
 
 from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.planning.lineage import Find, LookupResult
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef
@@ -45,17 +46,11 @@ def is_served_elsewhere(view: View) -> bool:
 
 def cached(view: View, ref: ObjectRef) -> ObjectMeta | None:
     """Return the cached metadata; None also if the object of that name has another uid."""
-    found = find_named(view, view_kind_of(ref), ref)
+    found = find_named(view, view_kind(ref.api_version, ref.kind), ref)
     if found is None:
         return None
     metadata = metadata_of(found)
     return metadata if not ref.uid or metadata.uid == ref.uid else None
-
-
-def view_kind_of(ref: ObjectRef) -> str:
-    """Return the name of an object's kind in a view."""
-    group, slash, _version = ref.api_version.partition("/")
-    return f"{ref.kind}.{group if slash else 'core'}"
 
 
 def find_named(view: View, kind: str, ref: ObjectRef) -> Any | None:

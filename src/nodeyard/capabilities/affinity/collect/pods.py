@@ -19,6 +19,7 @@ from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Find, LookupResult, Pending, walk
 from nodeyard.capabilities.affinity.planning.placement import Subject, is_exempt, place
 from nodeyard.capabilities.affinity.snapshot import PodSnapshot
+from nodeyard.client.resources import view_kind
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import Cause, Missing, Unreadable
@@ -81,8 +82,7 @@ def _finder(view: View, *, waits: bool) -> Find:
 
 
 def _absent(view: View, ref: ObjectRef, *, waits: bool) -> LookupResult:
-    group = ref.api_version.rpartition("/")[0]
-    kind = f"{ref.kind}.{group or 'core'}"
+    kind = view_kind(ref.api_version, ref.kind)
     try:
         watch_error, is_synced = view.watch_error(kind), view.is_synced(kind)
     except KeyError:
@@ -91,6 +91,6 @@ def _absent(view: View, ref: ObjectRef, *, waits: bool) -> LookupResult:
         return Unreadable(watch_error, Cause.FORBIDDEN if "forbidden" in watch_error else Cause.ERROR)
     if not is_synced:
         return Unreadable(f"the cache of {kind} has not synced yet", Cause.TIMEOUT)
-    if not view.versions(group, ref.kind):
+    if not view.versions(ref.api_version.rpartition("/")[0], ref.kind):
         return Unreadable(f"the API server does not serve {kind}", Cause.NOT_SERVED)
     return Missing()

@@ -37,7 +37,6 @@ from nodeyard.capabilities.affinity.collect.owners import (
     finder,
     is_served_elsewhere,
     metadata_of,
-    view_kind_of,
     without_foreign_records,
 )
 from nodeyard.capabilities.affinity.messages.pods import InsidePreviousClass, PodMessage
@@ -55,6 +54,7 @@ from nodeyard.capabilities.affinity.planning.lineage import (
     walk,
 )
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement, Subject, place
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
 from nodeyard.kube.node_affinity import Affinity, NodeSelector
@@ -354,7 +354,7 @@ def _recording_find(view: View, path: list[_Step]) -> Find:
     """Return a lookup in the informer caches that appends what it finds to the path."""
 
     def find(ref: ObjectRef) -> LookupResult:
-        kind = view_kind_of(ref)
+        kind = view_kind(ref.api_version, ref.kind)
         found = find_named(view, kind, ref)
         metadata = None if found is None else metadata_of(found)
         if metadata is None or (ref.uid and metadata.uid != ref.uid):

@@ -14,7 +14,7 @@ from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Removal, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
 from nodeyard.capabilities.profiles.watched import load_registry
-from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource
+from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource, view_kind
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View, WatchNotSynced
 from nodeyard.watch.reflector import FORBIDDEN
@@ -89,7 +89,7 @@ def scope_fault(view: View, service: Service) -> str:
 
 
 def _find_kind_fault(view: View, service: str, api_version: str, kind: str) -> KindFault | None:
-    viewed, group = watched.kind_name(api_version, kind), api_version.rpartition("/")[0]
+    viewed, group = view_kind(api_version, kind), api_version.rpartition("/")[0]
     if not view.versions(group, kind):
         return NotServed(service=service, error=f"the API server does not serve {viewed}")
     if not view.is_namespaced(viewed):
@@ -103,7 +103,7 @@ def _find_kind_fault(view: View, service: str, api_version: str, kind: str) -> K
 def _find_profiles(
     view: View, service: Service, node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None
 ) -> Mapping[str, Profile]:
-    kind, namespace = watched.kind_name(service.profile_api_version, service.profile_kind), node.metadata.namespace
+    kind, namespace = view_kind(service.profile_api_version, service.profile_kind), node.metadata.namespace
     wanted = {annotation_of(each, service.annotation_key) for each in (node, role)}
     found = [view.get(kind, name, namespace) for name in sorted(name for name in wanted if name)]
     found += view.indexed(kind, watched.SELECTING, namespace)
@@ -113,7 +113,7 @@ def _find_profiles(
 def _find_objects(view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]) -> Mapping[str, Object]:
     found = {
         service.name: view.get(
-            watched.kind_name(service.object_api_version, service.object_kind), node.name, node.metadata.namespace
+            view_kind(service.object_api_version, service.object_kind), node.name, node.metadata.namespace
         )
         for service in services
         if service.makes_object

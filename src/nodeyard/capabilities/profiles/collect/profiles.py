@@ -27,6 +27,7 @@ from nodeyard.capabilities.profiles.snapshot import (
 )
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, ProfileService, Source, annotation_of
 from nodeyard.capabilities.profiles.watched import load_registry
+from nodeyard.client.resources import view_kind
 from nodeyard.plan.builder import NAMED
 from nodeyard.plan.model import EVERY_GROUP
 from nodeyard.runtime.annotations import approval_ids
@@ -40,7 +41,7 @@ def collect_profile(view: View, service_name: str, namespace: str, name: str, no
     service = next((each for each in load_registry(view).services if each.name == service_name), None)
     if service is None or not namespace:
         return None
-    raw = view.get(watched.kind_name(service.profile_api_version, service.profile_kind), name, namespace)
+    raw = view.get(view_kind(service.profile_api_version, service.profile_kind), name, namespace)
     if raw is None:
         return None
     profile = watched.parse_profile(service, raw)
@@ -98,7 +99,7 @@ def collect_role(view: View, namespace: str, name: str) -> RoleSnapshot | None:
 def _role_choice(view: View, service: Service, role: OpenStackDataPlaneRole) -> RoleChoice:
     namespace, value = role.metadata.namespace, annotation_of(role, service.annotation_key)
     _, followers = _followers(view, service, f"{namespace}/{role.metadata.name}")
-    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    kind = view_kind(service.profile_api_version, service.profile_kind)
     return RoleChoice(service, value, followers, value is not None and view.get(kind, value, namespace) is not None)
 
 

@@ -23,6 +23,7 @@ from nodeyard.capabilities.profiles.planning.resolution import (
 from nodeyard.capabilities.profiles.planning.services import removal_group, role_ref
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Removal, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.json import Object
 from nodeyard.kube.object_key import identity_of
 from nodeyard.plan.model import EVERY_GROUP, ObjectRef
@@ -85,7 +86,7 @@ def _affected_nodes(
     view: View, service: Service, index: str, value: str, profiles: Collection[Profile]
 ) -> Iterator[OpenStackDataPlaneNode]:
     """Iterate over indexed nodes with an object that neither their annotation nor these profiles request."""
-    kind, key = watched.kind_name(service.object_api_version, service.object_kind), requesting_key(service)
+    kind, key = view_kind(service.object_api_version, service.object_kind), requesting_key(service)
     for node in view.indexed(names.NODE_KIND, index, value):
         if annotation_of(node, key) is None and not any(selects(profile, node) for profile in profiles):
             obj = view.get(kind, node.name, node.metadata.namespace)
@@ -127,7 +128,7 @@ def find_open(view: View, service: Service, namespaces: Iterable[str], root: Any
     if not _are_kinds_synced(view, service):
         return (EVERY_GROUP,)
 
-    kind = watched.kind_name(service.object_api_version, service.object_kind)
+    kind = view_kind(service.object_api_version, service.object_kind)
 
     def find_objects() -> Iterator[Object]:
         for namespace in namespaces:
@@ -145,14 +146,14 @@ def find_open(view: View, service: Service, namespaces: Iterable[str], root: Any
 
 
 def _are_kinds_synced(view: View, service: Service) -> bool:
-    return watched.is_synced(view, watched.kind_name(service.object_api_version, service.object_kind)) and (
-        watched.is_synced(view, watched.kind_name(service.profile_api_version, service.profile_kind))
+    return watched.is_synced(view, view_kind(service.object_api_version, service.object_kind)) and (
+        watched.is_synced(view, view_kind(service.profile_api_version, service.profile_kind))
     )
 
 
 def _selecting(view: View, service: Service, namespace: str) -> Sequence[Profile]:
     """Return the profiles of a namespace that select nodes by labels."""
-    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    kind = view_kind(service.profile_api_version, service.profile_kind)
     return [watched.parse_profile(service, each) for each in view.indexed(kind, watched.SELECTING, namespace)]
 
 
@@ -183,7 +184,7 @@ def _profile_revision(view: View, service: Service, live: Object) -> str:
 def roots(view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]) -> Iterator[Any]:
     """Iterate over the objects on which removals of a node without a role are approved."""
     for service in services:
-        kind = watched.kind_name(service.object_api_version, service.object_kind)
+        kind = view_kind(service.object_api_version, service.object_kind)
         if service.makes_object and not service.create_when and watched.is_synced(view, kind):
             live = view.get(kind, node.name, node.metadata.namespace)
             if live is not None and (root := _root(view, service, live)) is not None:
@@ -203,6 +204,6 @@ def _ref(service: Service, root: Any) -> ObjectRef:
 
 def _profile(view: View, service: Service, live: Object) -> Object | None:
     """Return the deployed profile, if it still exists."""
-    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    kind = view_kind(service.profile_api_version, service.profile_kind)
     found: Object | None = view.get(kind, profile_of(live, service), watched.namespace_of(live))
     return found

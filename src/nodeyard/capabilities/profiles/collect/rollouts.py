@@ -24,6 +24,7 @@ from nodeyard.capabilities.profiles.planning.rollout import (
 from nodeyard.capabilities.profiles.planning.services import awaits_role, desired_config
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, RolloutCount, Service
 from nodeyard.capabilities.profiles.types import Progress
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import Aggregate, View
 
@@ -65,7 +66,7 @@ def reporting(service: Service) -> Aggregate:
     """Return the aggregate that counts objects with a reported hash."""
     return Aggregate(
         name=_reporting_name(service),
-        kind=watched.kind_name(service.object_api_version, service.object_kind),
+        kind=view_kind(service.object_api_version, service.object_kind),
         empty=int,
         group=lambda obj: ("",) if reported_hash(obj) else (),
         add=lambda count, _obj: count + 1,
@@ -74,7 +75,7 @@ def reporting(service: Service) -> Aggregate:
 
 
 def _reporting_name(service: Service) -> str:
-    return f"{watched.kind_name(service.object_api_version, service.object_kind)} reporting"
+    return f"{view_kind(service.object_api_version, service.object_kind)} reporting"
 
 
 def aggregate(service: Service) -> Aggregate:
@@ -84,7 +85,7 @@ def aggregate(service: Service) -> Aggregate:
     """
     return Aggregate(
         name=_aggregate_name(service),
-        kind=watched.kind_name(service.object_api_version, service.object_kind),
+        kind=view_kind(service.object_api_version, service.object_kind),
         empty=RolloutCount,
         group=watched.by_profile(service.profile_field),
         add=add,
@@ -93,7 +94,7 @@ def aggregate(service: Service) -> Aggregate:
 
 
 def _aggregate_name(service: Service) -> str:
-    return f"{watched.kind_name(service.object_api_version, service.object_kind)} by {service.profile_field}"
+    return f"{view_kind(service.object_api_version, service.object_kind)} by {service.profile_field}"
 
 
 def add(count: RolloutCount, obj: Object) -> RolloutCount:
@@ -173,7 +174,7 @@ def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: dat
 
 def stalled_object(view: View, service: Service, group: str, since: datetime, *, ignores: bool) -> str:
     """Return the first object by name that was written before `since` and is still unavailable."""
-    kind = watched.kind_name(service.object_api_version, service.object_kind)
+    kind = view_kind(service.object_api_version, service.object_kind)
     for each in view.indexed(kind, watched.UNAVAILABLE, group):
         written = written_at(each)
         if written is not None and written <= since and not is_available(each, ignores=ignores):
@@ -184,5 +185,5 @@ def stalled_object(view: View, service: Service, group: str, since: datetime, *,
 def _shows(view: View, service: Service, key: str, hash: str) -> bool:
     """Check if the cache shows the write of another node, or its object is gone."""
     _, namespace, node = key.split("/")
-    obj = view.get(watched.kind_name(service.object_api_version, service.object_kind), node, namespace)
+    obj = view.get(view_kind(service.object_api_version, service.object_kind), node, namespace)
     return obj is None or annotation(obj, names.HASH) == hash

@@ -23,12 +23,13 @@ from nodeyard.capabilities.profiles.types import (
     annotation_of,
 )
 from nodeyard.capabilities.profiles.watched import load_registry
+from nodeyard.client.resources import view_kind
 from nodeyard.kube.json import json_equal
 from nodeyard.kube.names import subdomain_faults
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, decode, ratchet
 
-_COMPUTES: Final = watched.kind_name(names.NOVA_API_VERSION, names.COMPUTE_KIND)
+_COMPUTES: Final = view_kind(names.NOVA_API_VERSION, names.COMPUTE_KIND)
 _Choosing = OpenStackDataPlaneNode | OpenStackDataPlaneRole
 
 
@@ -152,7 +153,7 @@ def _choice_warnings(new: _Choosing, old: _Choosing | None, services: Registry, 
 
 
 def _missing_profile(new: _Choosing, service: Service, value: str, view: View) -> Iterator[str]:
-    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    kind = view_kind(service.profile_api_version, service.profile_kind)
     if not value or subdomain_faults(value) or not watched.is_synced(view, kind):
         return
     namespace = new.metadata.namespace

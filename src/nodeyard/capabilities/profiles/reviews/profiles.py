@@ -16,7 +16,7 @@ from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source, annotation_of
 from nodeyard.capabilities.profiles.watched import load_registry
-from nodeyard.client.resources import SECRETS
+from nodeyard.client.resources import SECRETS, view_kind
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied, ratchet
@@ -150,7 +150,7 @@ def _nodes_using(target: _Target, profile: Object | None, view: View) -> list[st
 def _deployed(target: _Target, view: View) -> list[str]:
     """Return the nodes that still have the profile deployed, although they do not choose it any more."""
     service = target.service
-    kind = watched.kind_name(service.object_api_version, service.object_kind)
+    kind = view_kind(service.object_api_version, service.object_kind)
     if not service.makes_object or not watched.is_synced(view, kind):
         return []
     if not rollout_count(view, service, target.namespace, target.name).total:
@@ -165,7 +165,7 @@ def _selected(target: _Target, profile: Object, view: View) -> Iterator[OpenStac
     service = target.service
     if not any(watched.selecting(profile)):
         return
-    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    kind = view_kind(service.profile_api_version, service.profile_kind)
     selecting = view.indexed(kind, watched.SELECTING, target.namespace) if watched.is_synced(view, kind) else ()
     profiles = {each["metadata"]["name"]: watched.parse_profile(service, each) for each in selecting}
     profiles[target.name] = watched.parse_profile(service, profile)
