@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+from itertools import pairwise
+from statistics import median
 
 import pytest
 
@@ -162,7 +164,7 @@ async def test_compiled_rules_of_a_deleted_crd_are_freed_without_garbage_collect
     gc.collect()
     gc.disable()
     try:
-        for minimum in range(4):
+        for minimum in range(8):
             rule = {"x-kubernetes-validations": [{"rule": f"self > {minimum}"}]}
             properties = {f"a{number}": {"type": "integer", **rule} for number in range(200)}
             schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
@@ -177,4 +179,5 @@ async def test_compiled_rules_of_a_deleted_crd_are_freed_without_garbage_collect
     finally:
         gc.enable()
 
-    assert objects[-1] - objects[1] < 500
+    # What other tests left running may allocate in one round, but a leak grows in each.
+    assert median(after - before for before, after in pairwise(objects)) < 200, objects
