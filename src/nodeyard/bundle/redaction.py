@@ -61,7 +61,7 @@ _NAMING_BELOW: Final = _split(
 """Fields below which everything names something."""
 _SECRET: Final = re.compile(
     r"(?i)pass(word|wd|phrase)|secret|token|credential|kubeconfig|private.?key|api.?key|access.?key|auth|cookie|bearer|"
-    r"session|userdata|cloudinit"
+    r"session|userdata|cloudinit|(?<![a-z])pin(?![a-z])"
 )
 _NO_SECRET_ENDS: Final = (*_NAMING_ENDS, "Refs", "Names", "Mode", "Type", "Path", "Audience", "Audiences", "Seconds")
 _HASHED_BELOW: Final = frozenset(
@@ -79,6 +79,16 @@ _FOR_PEOPLE: Final = (APPROVALS, APPROVE)
 _USER_CONTENT: Final = ("apps.cozystack.io", "helm.toolkit.fluxcd.io")
 """Groups whose specs hold whatever a chart takes."""
 _ANNOTATIONS: Final = "annotations"
+_CREDENTIAL: Final = (
+    r"(?:pass(?:word|wd|phrase)|secret|token|credential|(?:private|api|access).?key|(?<![a-z])(?:pin|pwd)(?![a-z]))"
+)
+_GIVEN: Final = re.compile(
+    rf"""({_CREDENTIAL}[\w.-]{{0,40}}["'\\]{{0,4}}\s{{0,3}}[:=]\s{{0,3}}["'\\]{{0,4}}|--[\w-]{{0,40}}{_CREDENTIAL}\s{{1,3}})"""
+    r"""([^\s"'\\,;&@<>{}\[\]]+)""",
+    re.IGNORECASE,
+)
+"""A credential in a text, after its name."""
+_GIVEN_IN_URL: Final = re.compile(r"(://[^/\s:@]{0,100}:)([^/\s@]+)(?=@)")
 _NAME_BYTES: Final = 512
 _CREDENTIALS_IN_URL: Final = re.compile(r"://[^/\s]*@|-----BEGIN|\n")
 _TOKEN: Final = re.compile(r"""[^\s,;:=()\[\]{}"'`|<>/@&?#\\!*$%^~+]+""")
@@ -150,7 +160,7 @@ class Redactor:
             return text
         if _INI_SECTION.search(text):
             return "".join(map(self._ini_line, text.splitlines(keepends=True)))
-        found = _TOKEN.sub(self._replace_word, text)
+        found = self._replace_words(text)
         if found == text or _HEX_GROUPS.fullmatch(text):
             if len(self._plain) >= _MOST_CACHED:
                 self._plain.clear()
@@ -162,11 +172,11 @@ class Redactor:
         """Redact a line of an INI file, whose options keep their names."""
         option = _INI_LINE.fullmatch(line)
         if option is None:
-            return _TOKEN.sub(self._replace_word, line)
+            return self._replace_words(line)
         indent, name, equals, value = option.groups()
         ending = value[len(value.rstrip()) :]
         value = value.rstrip()
-        value = self._hash(value) if value and _SECRET.search(name) else _TOKEN.sub(self._replace_word, value)
+        value = self._hash(value) if value and _SECRET.search(name) else self._replace_words(value)
         return f"{indent}{name}{equals}{value}{ending}"
 
     def texts(self, value: Json) -> Json:
@@ -203,6 +213,8 @@ class Redactor:
 
     def _content(self, value: Json, key: str) -> Json:
         """Redact what users wrote for a chart: here a field that is called `name` may hold anything."""
+        if _SECRET.search(key):
+            return self._hash_all(value)
         if isinstance(value, dict):
             if key != "values" and "values" in value:
                 rest = {name: self._field(name, each) for name, each in value.items() if name != "values"}
@@ -210,9 +222,15 @@ class Redactor:
             return {self.text(name): self._content(each, name) for name, each in value.items()}
         if isinstance(value, list):
             return [self._content(each, key) for each in value]
-        if _SECRET.search(key) and not isinstance(value, bool) and value is not None:
-            return self._hash(str(value))
         return self.text(value) if isinstance(value, str) else value
+
+    def _hash_all(self, value: Json) -> Json:
+        """Hash everything below a field that is called like a credential."""
+        if isinstance(value, dict):
+            return {self.text(name): self._hash_all(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self._hash_all(each) for each in value]
+        return value if value is None or isinstance(value, bool) else self._hash(str(value))
 
     def _names_below(self, value: Json) -> Json:
         if isinstance(value, dict):
@@ -250,6 +268,11 @@ class Redactor:
 
     def _hash(self, value: str) -> str:
         return HASHED + blake2b(value.encode("utf-8", "surrogatepass"), key=self._key, digest_size=6).hexdigest()
+
+    def _replace_words(self, text: str) -> str:
+        for given in (_GIVEN, _GIVEN_IN_URL):
+            text = given.sub(lambda found: found[1] + self._hash(found[2]), text)
+        return _TOKEN.sub(self._replace_word, text)
 
     def _replace_word(self, match: re.Match[str]) -> str:
         token = match[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 import msgspec
@@ -163,6 +164,40 @@ def test_options_of_ini_files_keep_their_names(redactor: Redactor) -> None:
     assert found.splitlines()[:3] == text.splitlines()[:3]
     assert found.splitlines()[3].startswith("transport_url=")
     assert found.splitlines()[4] == "ratio = 4.0"
+
+
+PIN = "4711"
+PIN_PLACES: dict[str, dict[str, Any]] = {
+    "environment": obj("Pod", spec={"containers": [{"env": [{"name": "PIN", "value": PIN}]}]}),
+    "an annotation called pin": annotated(**{"example.com/pin": PIN}),
+    "an annotation called password": annotated(**{"example.com/password": PIN}),
+    "an annotation called access-key": annotated(**{"example.com/access-key": PIN}),
+    "JSON in an annotation": annotated(**{"example.com/login": f'{{"user": "zone", "password": "{PIN}"}}'}),
+    "a number in JSON in an annotation": annotated(**{"example.com/login": f'{{"password":{PIN}}}'}),
+    "an option in an annotation": annotated(**{"example.com/hook": f"run --password {PIN}"}),
+    "a query in an annotation": annotated(**{"example.com/hook": f"https://x.example/?user=a&token={PIN}"}),
+    "a password in a URL": annotated(**{"example.com/hook": f"https://admin:{PIN}@x.example/"}),
+    "a condition": obj("Node", status={"conditions": [{"type": "Ready", "message": f"password: {PIN} was refused"}]}),
+    "values": obj("HelmRelease", "helm.toolkit.fluxcd.io/v2", spec={"values": {"db": {"password": PIN}}}),
+    "a number in values": obj("HelmRelease", "helm.toolkit.fluxcd.io/v2", spec={"values": {"password": int(PIN)}}),
+    "a list in values": obj("HelmRelease", "helm.toolkit.fluxcd.io/v2", spec={"values": {"passwords": [PIN]}}),
+    "below a credential in values": obj(
+        "HelmRelease", "helm.toolkit.fluxcd.io/v2", spec={"values": {"credentials": {"name": "zone", "code": int(PIN)}}}
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PIN_PLACES)
+def test_a_short_number_that_is_a_secret_is_hashed(redactor: Redactor, place: str) -> None:
+    found = msgspec.json.encode(redactor.redact(PIN_PLACES[place]["kind"], PIN_PLACES[place])).decode()
+    # A hash may have the same four digits.
+    assert PIN not in re.sub(f"{HASHED}[0-9a-f]{{12}}", "", found)
+    assert in_base64(PIN) not in found
+
+
+def test_a_message_about_a_secret_is_kept(redactor: Redactor) -> None:
+    for text in ('secrets "kubeconfig" not found', "the token is expired", "https://10.0.0.1:6443: connection refused"):
+        assert redactor.text(text) == text
 
 
 JSON = st.recursive(
