@@ -75,8 +75,8 @@ lint: setup ## ruff, mypy --strict, import-linter
 check: lint ## lint, unit and golden tests: under a minute
 	$(BIN)/pytest -m "not real" tests/unit tests/golden -n $(PYTEST_WORKERS) $(DISTRIBUTED) $(ARGS)
 
-bench: setup controlplane ## every benchmark; fails when a required ratio is missed
-	$(BIN)/python -m bench $(ARGS)
+bench: setup controlplane ## every benchmark, into bench/results.json and docs/performance.md; fails when a required ratio is missed
+	$(BIN)/python -m bench $(ARGS); status=$$?; $(BIN)/python -m bench.report && exit $$status
 
 chaos: setup ## seeded faults and the invariants of the operator; MINUTES=20, SEED=N one run again, REAL=1
 	$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(REAL),--real)

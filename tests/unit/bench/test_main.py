@@ -6,12 +6,14 @@ from types import SimpleNamespace
 
 import bench.__main__ as command
 import pytest
+from bench import measurements
 from bench.harness import Requirement, Result
 
 
 @pytest.fixture(autouse=True)
-def _temporary_results(monkeypatch, tmp_path):
+def _temporary_results(monkeypatch, tmp_path, tmp_path_factory):
     monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(measurements, "PATH", tmp_path_factory.mktemp("kept") / "results.json")
     monkeypatch.setattr(command.logs, "configure", lambda _level: None)
 
 
@@ -45,3 +47,20 @@ def test_an_unknown_benchmark_is_an_error_that_lists_the_choices(capsys):
     choices = capsys.readouterr().err.rpartition("there are: ")[2].strip().split(", ")
     assert {"apiserver", "pools", "spares", "spares_plan"} <= set(choices)
     assert not {"harness", "replay", "pools_fleet"} & set(choices)
+
+
+def test_results_are_merged_into_the_kept_file(monkeypatch):
+    use_results(monkeypatch, result("one", 10), result("two", 20))
+    command.main(["spares"])
+    use_results(monkeypatch, result("one", 30))
+    command.main(["spares"])
+
+    assert {each.name: each.rows[0].value for each in measurements.read(measurements.PATH)} == {"one": 30, "two": 20}
+
+
+def test_another_file_can_be_named(monkeypatch, tmp_path):
+    use_results(monkeypatch, result("one", 10))
+
+    assert command.main(["spares", "--results", str(tmp_path / "mine.json")]) == 0
+    assert [each.benchmark for each in measurements.read(tmp_path / "mine.json")] == ["spares"]
+    assert measurements.read(measurements.PATH) == []
