@@ -8,16 +8,24 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+from tests.builders import remote_clusters
 from tests.builders.affinity_env import ROOT, tenant_body, unique
 from tests.builders.pools import pool
 from tests.builders.profiles import SHARED
 from tests.builders.profiles_env import ProfilesEnv
 
 from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.gather import gather, write
+from nodeyard.app.replay import replaying
 from nodeyard.bundle.reader import read_bundle
 from nodeyard.capabilities.profiles import names
+from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.runtime.capability import RemoteClusterRef
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import APPLY
 
@@ -182,7 +190,7 @@ def test_no_secret_is_in_the_bundle(api, all_kinds, affinity_crds, tree, leaf_se
 
     content = gzip.decompress((tmp_path / "bundle.tgz").read_bytes())
     token = leaf_servers[0].admin_token
-    assert {inline, referenced} <= set(read_bundle(tmp_path / "bundle.tgz").clusters)
+    assert {f"clustertree/{inline}", f"clustertree/{referenced}"} <= set(read_bundle(tmp_path / "bundle.tgz").clusters)
     assert content.count(name.encode()) > 5
     for secret in (PLANTED, token, leaf_servers[0].kubeconfig.read_text()):
         for form in forms(secret):
@@ -192,6 +200,34 @@ def test_no_secret_is_in_the_bundle(api, all_kinds, affinity_crds, tree, leaf_se
         for rest in (api.rest, leaf_servers[0].rest):
             rest.call("DELETE", f"{path}/{name}")
     api.rest.call("DELETE", f"/apis/helm.toolkit.fluxcd.io/v2/namespaces/default/helmreleases/{name}")
+
+
+# remote clusters
+
+
+async def test_clusters_of_the_same_name_of_two_capabilities_are_kept_apart(api, leaf_servers, tmp_path):
+    capabilities, nodes = [], {}
+    for name, leaf in zip(("oaks", "elms"), leaf_servers, strict=True):
+        declared = remote_clusters.leaves(unique(name))
+        ref = RemoteClusterRef("east", leaf.kubeconfig.read_bytes())
+        remote = replace(declared.remote, clusters=lambda _view, ref=ref: [ref])
+        capabilities.append(replace(declared, name=name, remote=remote))
+        nodes[name] = unique(name)
+        leaf.rest.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": nodes[name]}})
+    client = Client(HttpTransport(load_config(api.kubeconfig)))
+    try:
+        write(tmp_path / "bundle.tgz", await gather(client, capabilities))
+    finally:
+        await client.close()
+        for name, leaf in zip(nodes, leaf_servers, strict=True):
+            leaf.rest.call("DELETE", f"/api/v1/nodes/{nodes[name]}")
+
+    bundle = read_bundle(tmp_path / "bundle.tgz")
+    assert set(bundle.clusters) == {"oaks/east", "elms/east"}
+    async with replaying(bundle) as replay, replay.planner(capabilities) as planner:
+        for name in nodes:
+            found = planner.views[name].cluster("east").all("Node")
+            assert [each.metadata.name for each in found] == [nodes[name]]
 
 
 # rights

@@ -8,13 +8,13 @@ is planned as unreachable and listed in `unreachable`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -43,6 +43,8 @@ NAMED: Final = 3
 MAX_ROUNDS: Final = 16
 """Bound on the chain of owners whose kinds an explanation needs."""
 
+ConnectOf: TypeAlias = Callable[[Capability], Connect]
+"""Returns how a capability connects to its remote clusters; two capabilities may have clusters of the same name."""
 NO_LIMITS: Final[Mapping[str, Limit]] = MappingProxyType({})
 
 
@@ -210,18 +212,20 @@ async def dry_planning(
     client: Client,
     capabilities: Sequence[Capability],
     clock: Clock | None = None,
-    connect: Connect = connect_by_kubeconfig,
+    connect_of: ConnectOf = lambda _capability: connect_by_kubeconfig,
     read: Read | None = None,
 ) -> AsyncIterator[DryPlanner]:
     """Open a DryPlanner whose informers are synced."""
     clock = clock or SystemClock()
     informers = InformerFactory(client, clock, Random())
-    env = ClusterEnvironment(clock, Random(), connect, read=read or secret_reader(client))
+    env = ClusterEnvironment(clock, Random(), read=read or secret_reader(client))
     views = [(each, _register(informers, each)) for each in capabilities]
     clusters: dict[str, Clusters] = {}
     for capability, view in views:
         if capability.remote is not None:
-            clusters[capability.name] = Clusters(capability, env, ClusterCallbacks())
+            clusters[capability.name] = Clusters(
+                capability, replace(env, connect=connect_of(capability)), ClusterCallbacks()
+            )
             clusters[capability.name].attach(view)
     # A planner may need the cluster's uid and served versions. The operator would replan once they are known; a dry
     # plan is made only once, so both are requested beforehand.
@@ -244,7 +248,7 @@ async def dry_planning_readable(
     client: Client,
     capabilities: Sequence[Capability],
     clock: Clock | None = None,
-    connect: Connect = connect_by_kubeconfig,
+    connect_of: ConnectOf = lambda _capability: connect_by_kubeconfig,
     read: Read | None = None,
 ) -> AsyncIterator[DryPlanner]:
     """Open a DryPlanner without the capabilities that the account may not read; ReadForbidden if none is left."""
@@ -253,7 +257,7 @@ async def dry_planning_readable(
     async with AsyncExitStack() as stack:
         while True:
             try:
-                planner = await stack.enter_async_context(dry_planning(client, left, clock, connect, read))
+                planner = await stack.enter_async_context(dry_planning(client, left, clock, connect_of, read))
                 break
             except ReadForbidden as error:
                 refused |= error.reasons

@@ -26,7 +26,17 @@ from nodeyard.app.dry_planner import DryPlanner, NotSynced, ReadForbidden, dry_p
 from nodeyard.app.explanations import compose_answers, why_to_wire
 from nodeyard.app.operators import Operators, find_operators
 from nodeyard.app.replay import HIDDEN, OPERATORS, PLANS, WHY, HiddenPlan, PinnedClock, Replay
-from nodeyard.bundle.model import HOST, Bundle, BundleError, ClusterState, Manifest, Omission, ServedResource, identify
+from nodeyard.bundle.model import (
+    HOST,
+    Bundle,
+    BundleError,
+    ClusterState,
+    Manifest,
+    Omission,
+    ServedResource,
+    identify,
+    remote_name,
+)
 from nodeyard.bundle.recorder import RecordedCluster, RecordingTransport
 from nodeyard.bundle.redaction import Redactor
 from nodeyard.bundle.writer import BundleWriter
@@ -45,7 +55,7 @@ from nodeyard.process.version import VERSION
 from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.capability import Capability, Key, RemoteClusterRef
 from nodeyard.runtime.dry_plan import DryPlan
-from nodeyard.runtime.remote.connect import connect_by_kubeconfig
+from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig
 
 CAPI: Final = ("cluster.x-k8s.io", "controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io")
 """Without bootstrap objects, which hold tokens."""
@@ -190,7 +200,7 @@ class _Recording:
             planner = None
             try:
                 if capabilities:
-                    opening = dry_planning_readable(self._client, capabilities, PinnedClock(now), self._connect)
+                    opening = dry_planning_readable(self._client, capabilities, PinnedClock(now), self._connect_of)
                     planner = await stack.enter_async_context(opening)
             except (ReadForbidden, NotSynced) as error:
                 self.omit("plans", self.redactor.text(str(error)))
@@ -198,11 +208,15 @@ class _Recording:
                 self.omit(f"plans of {name}", self.redactor.text(reason))
             yield planner
 
-    def _connect(self, ref: RemoteClusterRef) -> Transport:
-        transport = connect_by_kubeconfig(ref)
-        recorded = self._remote(ref.name)
-        self._remotes[ref.name] = recorded, transport
-        return RecordingTransport(transport, recorded)
+    def _connect_of(self, capability: Capability) -> Connect:
+        def connect(ref: RemoteClusterRef) -> Transport:
+            transport = connect_by_kubeconfig(ref)
+            name = remote_name(capability.name, ref.name)
+            recorded = self._remote(name)
+            self._remotes[name] = recorded, transport
+            return RecordingTransport(transport, recorded)
+
+        return connect
 
     def _remote(self, name: str) -> RecordedCluster:
         found = self._remotes.get(name)
@@ -210,9 +224,10 @@ class _Recording:
 
     def note_unreachable(self, planner: DryPlanner) -> None:
         for each in planner.unreachable:
-            recorded = self._remote(each.cluster)
+            name = remote_name(each.capability, each.cluster)
+            recorded = self._remote(name)
             recorded.error = self.redactor.text(each.reason)
-            self._remotes.setdefault(each.cluster, (recorded, self._client.transport))
+            self._remotes.setdefault(name, (recorded, self._client.transport))
 
     async def discover_remotes(self) -> None:
         """Read what the connected remote clusters serve."""

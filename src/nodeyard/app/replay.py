@@ -19,13 +19,14 @@ import msgspec
 
 from nodeyard.app.dry_planner import DryPlanner, dry_planning_readable
 from nodeyard.app.operators import Operators
-from nodeyard.bundle.model import Bundle, BundleError, ClusterState
+from nodeyard.bundle.model import Bundle, BundleError, ClusterState, remote_name
 from nodeyard.bundle.replay import BundleTransport
 from nodeyard.client.api import Client
 from nodeyard.client.transport import Transport
 from nodeyard.plan.layout import counted
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.capability import Capability, Key, RemoteClusterRef, SecretKey
+from nodeyard.runtime.remote.connect import Connect
 
 T = TypeVar("T")
 
@@ -73,12 +74,15 @@ class Replay:
     def planner(self, capabilities: Sequence[Capability]) -> AbstractAsyncContextManager[DryPlanner]:
         """Open a planner on the bundle."""
         clock = PinnedClock(self.created_at)
-        return dry_planning_readable(self.client, capabilities, clock, self._connect, _read)
+        return dry_planning_readable(self.client, capabilities, clock, self._connect_of, _read)
 
-    def _connect(self, ref: RemoteClusterRef) -> Transport:
-        found = self._clusters.get(ref.name)
-        state = found or ClusterState(ref.name, error="the bundle has nothing of this cluster")
-        return BundleTransport(state, self._omitted)
+    def _connect_of(self, capability: Capability) -> Connect:
+        def connect(ref: RemoteClusterRef) -> Transport:
+            name = remote_name(capability.name, ref.name)
+            state = self._clusters.get(name) or ClusterState(name, error="the bundle has nothing of this cluster")
+            return BundleTransport(state, self._omitted)
+
+        return connect
 
 
 @asynccontextmanager

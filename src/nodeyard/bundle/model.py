@@ -25,13 +25,18 @@ FORMAT_VERSION: Final = 1
 KIND: Final = "Bundle"
 MANIFEST: Final = "manifest.json"
 HOST: Final = ""
-"""The name of the cluster that the operator runs on; remote clusters have the names of their references."""
+"""The name of the cluster that the operator runs on."""
 
 _decode = msgspec.json.Decoder().decode
 
 
 class BundleError(Exception):
     """A bundle that cannot be read or written; the text names the file and the reason, in one line."""
+
+
+def remote_name(capability: str, cluster: str) -> str:
+    """Return the name of a remote cluster in a bundle: clusters of two capabilities may have the same."""
+    return f"{capability}/{cluster}"
 
 
 class GVR(NamedTuple):

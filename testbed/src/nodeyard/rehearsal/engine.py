@@ -224,7 +224,8 @@ class _Run:
         held, client = self._recorder.open_held, self._twin.host.client
         if not held:
             return False
-        async with dry_planning(client, self._twin.capabilities, self._clock, self._twin.connect) as planner:
+        connect = self._twin.connect
+        async with dry_planning(client, self._twin.capabilities, self._clock, lambda _capability: connect) as planner:
             for id in dict.fromkeys(each.id for each in held):
                 try:
                     await approve(client, planner, id, "rehearsed", self._clock)

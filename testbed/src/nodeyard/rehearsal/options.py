@@ -12,6 +12,7 @@ from nodeyard.app import files
 from nodeyard.app.capabilities import choose
 from nodeyard.bundle.model import BundleError, ClusterState, Objects, Omission
 from nodeyard.bundle.reader import read_bundle
+from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Limit, parse_limit
 from nodeyard.process.clock import EPOCH
@@ -157,7 +158,11 @@ def _read_source(options: Options, scenario: Scenario, path: Path) -> _Source:
 def _twin_of(
     name: str, start: datetime, host: ClusterState, clusters: Iterable[ClusterState], omitted: Iterable[Omission]
 ) -> _Source:
-    leaves = {each.name: each for each in clusters if not each.error}
+    leaves: dict[str, ClusterState] = {}
+    for each in (one for one in clusters if not one.error):
+        capability, _, cluster = each.name.partition("/")
+        if capability == CLUSTERTREE.name or cluster not in leaves:
+            leaves[cluster] = each
     notes = [*_notes(host, leaves), *(f"not read: {each}" for each in omitted)]
     return _Source(name, start, host, leaves, is_complete=True, notes=notes)
 
