@@ -268,7 +268,10 @@ class _Recording:
                 yield Omission("everything", recorded.error, recorded.name)
 
     def result(self, created_at: datetime) -> Gathered:
-        states = [recorded.state() for recorded, _ in self._remotes.values()]
+        remotes = [recorded for recorded, _ in self._remotes.values()]
+        for each in (self.host, *remotes):
+            each.learn_names()
+        states = [recorded.state() for recorded in remotes]
         return Gathered(created_at, self.host.state(), states, list(self.omissions()))
 
 

@@ -59,6 +59,12 @@ class RecordedCluster:
     def omissions(self) -> Iterator[Omission]:
         return (Omission(what, reason, self.name) for what, reason in self.denied.items())
 
+    def learn_names(self) -> None:
+        """Let the redactor meet every name before the first text: equal words shall be kept or hashed alike."""
+        for gvr, found in self._objects.items():
+            for raw in found.values():
+                self._redact(gvr, raw)
+
     def state(self) -> ClusterState:
         """Return what was read, redacted: now that all names are known."""
         objects = {gvr: Objects([self._redact(gvr, raw) for raw in found.values()]) for gvr, found in self.objects()}
@@ -84,7 +90,9 @@ class RecordedCluster:
         self._kinds[path.gvr] = kind
         for raw in (body,) if path.name else answer.items or ():
             metadata = identify(raw)
-            self.redactor.learn(metadata.name, metadata.namespace, *(metadata.labels or {}).values())
+            labels = metadata.labels or {}
+            self.redactor.learn(metadata.name, metadata.namespace, *labels.values())
+            self.redactor.learn(*(part for key in labels for part in key.split("/")))
             found[metadata.namespace, metadata.name] = bytes(raw)
 
     def _redact(self, gvr: GVR, raw: bytes) -> bytes:

@@ -75,9 +75,12 @@ _OWN_DOMAINS: Final = (
     "cluster.x-k8s.io", "autoscaler.kubernetes.io", "deployment.kubernetes.io", "daemonset.kubernetes.io",
 )  # fmt: skip
 """Domains of annotations whose values decide something."""
+_OWN_ANNOTATIONS: Final = ("leafNodeMode",)
 _FOR_PEOPLE: Final = (APPROVALS, APPROVE)
 _USER_CONTENT: Final = ("apps.cozystack.io", "helm.toolkit.fluxcd.io")
 """Groups whose specs hold whatever a chart takes."""
+_SCHEMA: Final = "openAPISchema"
+"""The schema of an application, as JSON: public like a CRD's, and its properties name the fields of applications."""
 _ANNOTATIONS: Final = "annotations"
 _CREDENTIAL: Final = (
     r"(?:pass(?:word|wd|phrase)|secret|token|credential|(?:private|api|access).?key|(?<![a-z])(?:pin|pwd)(?![a-z]))"
@@ -206,10 +209,23 @@ class Redactor:
             return [self._field(key, each) for each in value]
         if not isinstance(value, str) or not value:
             return value
+        if key == _SCHEMA:
+            return self._schema(value)
         if _is_secret(key):
             return self._hash_value(value)
         is_name = key in _NAMING or key.endswith(_NAMING_ENDS)
         return self._name(value) if is_name else self.text(value)
+
+    def _schema(self, value: str) -> str:
+        """Keep a schema, and learn the names of its fields."""
+        try:
+            schema = _decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            return self.text(value)
+        fields = set[str]()
+        _collect(schema, fields, set())
+        self.learn(*fields)
+        return value
 
     def _content(self, value: Json, key: str) -> Json:
         """Redact what users wrote for a chart: here a field that is called `name` may hold anything."""
@@ -284,8 +300,10 @@ class Redactor:
     def _is_known(self, word: str) -> bool:
         return (
             word in self._words
+            or ("." in word and self._words.issuperset(word.split(".")))
             or word in self._names
-            or word.lower() in self._words
+            or word.strip("-_") in self._names
+            or word.strip("-_").lower() in self._words
             or word.startswith(HASHED)
             or _SHAPE.fullmatch(word) is not None
         )
@@ -309,7 +327,7 @@ class Redactor:
         domain = key.partition("/")[0]
         if key in _FOR_PEOPLE:
             return self.text(value)
-        if domain.endswith(_OWN_DOMAINS):
+        if domain.endswith(_OWN_DOMAINS) or key in _OWN_ANNOTATIONS:
             return value
         return self._hash(value) if "last-applied" in key or _SECRET.search(key) else self.text(value)
 

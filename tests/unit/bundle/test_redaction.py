@@ -221,3 +221,23 @@ def test_any_object_is_redacted_to_json(body: dict[str, Any], initial: str) -> N
 def test_no_odd_word_is_kept_in_a_text(word: str) -> None:
     for text in (word, f"login {word} failed", f"password={word}", f"https://user:{word}@host/path", f'"{word}",'):
         assert word not in Redactor().text(text)
+
+
+def test_names_that_software_joins_with_marks_are_kept(redactor: Redactor) -> None:
+    redactor.learn("postgres")
+    for text in ("status.allocatable shows what is free in the leaf", "postgres-", "the field _spec"):
+        assert redactor.text(text) == text
+    assert HASHED in redactor.text("status.hunter2")
+    assert HASHED in redactor.text("hunter2-")
+
+
+def test_a_schema_is_kept_and_names_the_fields_of_applications(redactor: Redactor) -> None:
+    schema = '{"type":"object","properties":{"shardsPerZone":{"type":"integer"}}}'
+    definition = {"application": {"kind": "Shop", "openAPISchema": schema}}
+
+    stored = obj("ApplicationDefinition", "cozystack.io/v1alpha1", spec=definition)
+    redacted = redactor.redact("ApplicationDefinition", stored)
+    application = redactor.redact("Shop", obj("Shop", "apps.cozystack.io/v1alpha1", spec={"shardsPerZone": 3}))
+
+    assert redacted["spec"]["application"]["openAPISchema"] == schema
+    assert application["spec"] == {"shardsPerZone": 3}
