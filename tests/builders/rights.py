@@ -12,10 +12,11 @@ an owner whose deletion it blocks needs `finalizers` (admission plugin OwnerRefe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import product
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 from tests.builders.api_requests import RecordingTransport, ResourceRequest, Right
@@ -170,3 +171,35 @@ class Audit:
     def _narrowest(self, request: ResourceRequest) -> Grant | None:
         """Return the narrowest grant that allows the request."""
         return min((each for each in self._grants if each.covers(request)), key=lambda each: each.breadth, default=None)
+
+
+# people
+
+
+@contextmanager
+def people(api: Any, capabilities: Sequence[Capability]) -> Iterator[Callable[[str, str], Path]]:
+    """Install the roles for people. The yielded function binds a role to a user: `bind("nodeyard-reader", "jane")`;
+    it returns their kubeconfig."""
+    made = [*rbac.command_roles(), *(each for every in capabilities for each in rbac.people(every))]
+    for each in made:
+        api.rest.replace_or_create(each)
+
+    def bind(role: str, user: str) -> Path:
+        group = "rbac.authorization.k8s.io"
+        bound = {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": user},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        }
+        api.rest.replace_or_create(bound)
+        made.append(bound)
+        kubeconfig: Path = api.user(user)
+        return kubeconfig
+
+    try:
+        yield bind
+    finally:
+        for each in reversed(made):
+            api.rest.call("DELETE", f"{api.rest.collection(each)}/{each['metadata']['name']}")

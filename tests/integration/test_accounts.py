@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from tests.builders import rights
 from tests.builders.pools_env import PROGRAM
 
 from nodeyard.app.capabilities import CAPABILITIES
@@ -206,23 +207,10 @@ def test_no_more_capabilities_than_need_it_may_read_secrets_of_the_whole_cluster
 
 @pytest.fixture(scope="module")
 def people(api):
-    """`people("reader", "jane")` binds a person to a role; their kubeconfig."""
-    made = [*rbac.command_roles(), *(each for every in PLANNED for each in rbac.people(every))]
+    """`people("nodeyard-reader", "jane")` binds a person to a role; their kubeconfig."""
     third_party_crds.install(api.rest, [each for every in PLANNED for each in every.definitions()])
-    for each in made:
-        api.rest.replace_or_create(each)
-
-    def bind(role, user):
-        subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
-        name = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
-        bound = {**ADMIN, "metadata": {"name": f"accounts-{user}"}, "subjects": subjects, "roleRef": name}
-        api.rest.replace_or_create(bound)
-        made.append(bound)
-        return api.user(user)
-
-    yield bind
-    for each in reversed(made):
-        api.rest.call("DELETE", f"{api.rest.collection(each)}/{each['metadata']['name']}")
+    with rights.people(api, PLANNED) as bind:
+        yield bind
 
 
 def planned(kubeconfig):

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from urllib.request import urlopen
 
 import pytest
 from tests.builders import remote_clusters
@@ -16,18 +17,22 @@ from tests.builders.affinity_env import ROOT, tenant_body, unique
 from tests.builders.pools import pool
 from tests.builders.profiles import SHARED
 from tests.builders.profiles_env import ProfilesEnv
+from tests.builders.rights import people
 
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.gather import gather, write
 from nodeyard.app.replay import replaying
 from nodeyard.bundle.reader import read_bundle
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.runtime.capability import RemoteClusterRef
 from nodeyard.testing import third_party_crds
+from nodeyard.testing.ports import free_port
 from nodeyard.testing.session import APPLY
+from nodeyard.testing.wait import until
 
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
 CHANGES = 2
@@ -62,7 +67,14 @@ def all_kinds(api):
 
 
 @pytest.fixture
-def fleet(api, all_kinds, own_pools_env, spares_env, tree, own_affinity_env):
+def profiles_env(api, all_kinds):
+    profiles_env = ProfilesEnv(api.rest)
+    yield profiles_env
+    profiles_env.close()
+
+
+@pytest.fixture
+def fleet(api, profiles_env, own_pools_env, spares_env, tree, own_affinity_env):
     """Objects of all five capabilities, and no operator: everything is still to be done."""
     spares_env.spares(3)
     template = spares_env.template("web", 2)
@@ -73,11 +85,11 @@ def fleet(api, all_kinds, own_pools_env, spares_env, tree, own_affinity_env):
     affinity_class = own_affinity_env.affinity_class(unique("fast"), nodeSelector={"disk": "ssd"})
     tenant = unique("acme")
     own_affinity_env.create(tenant_body(tenant, defaultAffinityClass=affinity_class))
-    profiles = ProfilesEnv(api.rest)
+    profiles = profiles_env
     profile = profiles.compute_profile("cores", SHARED)
     profiles.role(annotations={names.COMPUTE_PROFILE: profile, names.CELL: "nova-cell1"})
     node = profiles.node("compute-0")
-    yield {
+    return {
         f"nodetemplate/{template}": "",
         f"leaf/{east}": "",
         f"latticecluster/{cluster}": "",
@@ -87,7 +99,6 @@ def fleet(api, all_kinds, own_pools_env, spares_env, tree, own_affinity_env):
         f"openstackdataplanenode/{node}": profiles.namespace,
         f"computeprofile/{profile}": profiles.namespace,
     }
-    profiles.close()
 
 
 @pytest.mark.timeout(400)
@@ -253,6 +264,79 @@ def test_what_may_not_be_read_is_left_out_with_one_line_each(api, all_kinds, spa
         assert any(each.startswith(f"left out: {kind}: ") for each in lines), kind
     assert f"{template}" in run("plan", "--from", bundle, codes=(CHANGES,)).stdout
     assert template in run("why", f"nodetemplate/{template}", "--from", bundle).stdout
+
+
+def test_the_role_of_the_chart_is_enough_and_what_it_leaves_out_is_named(
+    api, all_kinds, affinity_crds, spares_env, tree, tmp_path
+):
+    """It leaves out what holds credentials, and the plans that need that."""
+    spares_env.spares(1)
+    template = spares_env.template("web", 1)
+    tree.cluster("east")
+    bundle = tmp_path / "bundle.tgz"
+    with people(api, CAPABILITIES) as bind:
+        kubeconfig = bind("nodeyard-gatherer", unique("gatherer"))
+
+        def left_out():
+            lines = run("gather", "-o", bundle, "--kubeconfig", kubeconfig).stderr.splitlines()
+            return sorted(each.split(": ")[:2] for each in lines)
+
+        expected = ["clusters.kosmos.io", "plans of affinity", "plans of clustertree", "secrets"]
+        until(lambda: left_out() == [["left out", each] for each in expected], "only these are left out", 60.0)
+
+    assert 'API group "kosmos.io"' in str(read_bundle(bundle).manifest.omitted[0])
+    assert template in run("plan", "--from", bundle, codes=(CHANGES,)).stdout
+    assert template in run("why", f"nodetemplate/{template}", "--from", bundle).stdout
+
+
+# hidden plans
+
+
+def test_a_plan_that_rests_on_a_hashed_value_is_left_out_and_named(api, profiles_env, operator, tmp_path):
+    """The profile has a word that a bundle hashes, so that its configuration has another checksum there."""
+    profile = profiles_env.compute_profile("cores", f"{SHARED}volume_group = hunter2\n")
+    profiles_env.role(annotations={names.COMPUTE_PROFILE: profile, names.CELL: "nova-cell1"})
+    node = profiles_env.node("compute-0")
+    operator(PROFILES)
+    profiles_env.wait_until_settled(node, profile)
+    bundle = tmp_path / "bundle.tgz"
+
+    run("gather", "-o", bundle, "--kubeconfig", api.kubeconfig)
+
+    subject = (f"openstackdataplanenode/{node}", "-n", profiles_env.namespace)
+    planned = run("plan", "--from", bundle, "--capabilities", "profiles", codes=(0, CHANGES))
+    explained = run("why", *subject, "--from", bundle, codes=(1,))
+    key = f"profiles: node/{profiles_env.namespace}/{node}"
+    line = f"{key}: left out: its plan rests on values that the bundle has only as hashes"
+    for done in (planned, explained):
+        assert [each for each in done.stderr.splitlines() if each.startswith(line)], done.stderr
+        assert node not in done.stdout
+
+
+# metrics
+
+
+def test_metrics_of_a_running_operator_are_in_the_bundle(api, spares_env, tmp_path):
+    url = f"http://127.0.0.1:{free_port()}/metrics"
+    binds = ("--health-bind", "0", "--webhook-bind", "0", "--metrics-bind", url.split("/")[2])
+    command = [*PROGRAM, "run", "--kubeconfig", str(api.kubeconfig), "--capabilities", "spares", *binds]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: b'nodeyard_leader{capability="spares"} 1.0' in read(url), "the operator leads", 60.0)
+            run("gather", "-o", tmp_path / "bundle.tgz", "--metrics", url, "--kubeconfig", api.kubeconfig)
+        finally:
+            process.terminate()
+
+    metrics = read_bundle(tmp_path / "bundle.tgz").documents["metrics"]
+    assert 'nodeyard_leader{capability="spares"} 1.0' in metrics["url"]
+
+
+def read(url):
+    try:
+        with urlopen(url, timeout=5) as response:
+            return response.read()
+    except OSError:
+        return b""
 
 
 # serving

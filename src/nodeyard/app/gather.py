@@ -145,6 +145,7 @@ class _Recording:
         """List what matters; return the capabilities whose kinds are served."""
         self._catalog = await self._client.catalog()
         self.host.resources = tuple(map(ServedResource.of, self._catalog.known))
+        self.redactor.learn(*{name for each in self.host.resources for name in (each.group, each.resource, each.kind)})
         await self._client.server_version()
         served = []
         for each in capabilities:
