@@ -81,11 +81,12 @@ bench: setup controlplane ## every benchmark, into bench/results.json and docs/p
 chaos: setup ## seeded faults and the invariants of the operator; MINUTES=20, SEED=N one run again, REAL=1
 	$(BIN)/python -m chaos $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(REAL),--real)
 
-crds: setup ## write config/, docs/schema/, docs/reference/, the generated files of the charts and the kustomize base
+crds: setup ## write config/, docs/schema/, docs/reference/, the words of bundles, the generated files of the charts and the kustomize base
 	$(BIN)/python -m nodeyard.app.manifests config
 	$(BIN)/python -m tools.dashboards
 	$(BIN)/python -m tools.kustomize
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.words
 
 builtins: setup controlplane ## derive the built-in kinds' tables from the real API server
 	$(BIN)/python -m nodeyard.testing.generate_type_table

@@ -94,7 +94,7 @@ _GIVEN: Final = re.compile(
 _GIVEN_IN_URL: Final = re.compile(r"(://[^/\s:@]{0,100}:)([^/\s@]+)(?=@)")
 _NAME_BYTES: Final = 512
 _CREDENTIALS_IN_URL: Final = re.compile(r"://[^/\s]*@|-----BEGIN|\n")
-_TOKEN: Final = re.compile(r"""[^\s,;:=()\[\]{}"'`|<>/@&?#\\!*$%^~+]+""")
+WORD: Final = re.compile(r"""[^\s,;:=()\[\]{}"'`|<>/@&?#\\!*$%^~+]+""")
 _SHAPE: Final = re.compile(
     r"""
     [+-]?\d{1,12}(\.\d{1,9})?([numkKMGTPE]|[KMGTPE]i|e\d{1,2}|MiB|GiB|%)?         # numbers and quantities
@@ -288,7 +288,7 @@ class Redactor:
     def _replace_words(self, text: str) -> str:
         for given in (_GIVEN, _GIVEN_IN_URL):
             text = given.sub(lambda found: found[1] + self._hash(found[2]), text)
-        return _TOKEN.sub(self._replace_word, text)
+        return WORD.sub(self._replace_word, text)
 
     def _replace_word(self, match: re.Match[str]) -> str:
         token = match[0]
