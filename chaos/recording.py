@@ -36,7 +36,7 @@ class Recorder:
         self._reached: dict[str, int] = {}
         self._is_closed = False
         self.faults: list[str] = []
-        """What the API server did wrong."""
+        """Faults of the API server: events that break the rules of a watch."""
         self._threads = [threading.Thread(target=self._follow, args=[path], daemon=True) for path in paths]
         for thread in self._threads:
             thread.start()

@@ -52,7 +52,7 @@ class RecordedCluster:
         self.denied: dict[str, str] = {}
         """Why something could not be read."""
         self._objects: dict[GVR, dict[tuple[str, str], bytes]] = {}
-        """As they were read."""
+        """The objects as the server sent them."""
         self._kinds: dict[GVR, str] = {}
 
     @property

@@ -73,7 +73,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What is rehearsed, on what, and for how long."""
+    """A change, the cluster that it is rehearsed on, and the time that it may take."""
 
     options: TwinOptions
     start: datetime

@@ -59,7 +59,7 @@ class _Node:
     is_ready: bool
     is_cordoned: bool
     content: str
-    """What it is, without times."""
+    """The node as JSON, without times, to tell a change from a heartbeat."""
 
 
 class Recorder:

@@ -103,7 +103,7 @@ class Check(_Struct, kw_only=True):
 
 
 class Timeline(_Struct, kw_only=True):
-    """What a rehearsal showed."""
+    """The result of a rehearsal."""
 
     converged: bool
     seconds: float
@@ -125,7 +125,7 @@ class Timeline(_Struct, kw_only=True):
     """The numbers that assertions may use, by name."""
     checks: list[Check] = []
     notes: list[str] = []
-    """What limits this result."""
+    """Limits of this result, for people."""
 
     @property
     def passes(self) -> bool:
