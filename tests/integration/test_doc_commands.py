@@ -190,7 +190,7 @@ class Reader:
     def _run(self, command, shown, codes, repeats):
         def wrong():
             done = subprocess.run(
-                ["bash", "-c", command],
+                ["bash", "-c", f"{command}\nexit $?"],  # Bash stays, as the shell that a command was typed in.
                 cwd=self._folder,
                 env=self._environment,
                 stdout=subprocess.PIPE,

@@ -30,6 +30,8 @@ NO_STREAMING_LIST: Final = (
     b'"message":"lists are not streamed from a recording"}'
 )
 
+METADATA_ONLY: Final = "PartialObjectMetadata"
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -75,7 +77,9 @@ class RecordedCluster:
         return iter(self._objects.items())
 
     def kind(self, gvr: GVR) -> str:
-        return self._kinds[gvr]
+        """Return the kind of a resource: as objects had it, or as discovery says where only metadata was read."""
+        found = self._kinds.get(gvr)
+        return found or next((each.kind for each in self.resources if each.gvr == gvr), METADATA_ONLY)
 
     def record(self, path: ReadPath, status: int, body: bytes) -> None:
         """Record the response to a read."""
@@ -86,17 +90,19 @@ class RecordedCluster:
         found = self._objects.setdefault(path.gvr, {})
         answer = decode_as(_Answer, body)
         self.denied.pop(str(path), None)
-        kind = answer.kind if path.name else answer.kind.removesuffix("List")
-        self._kinds[path.gvr] = kind
+        is_whole = not answer.kind.startswith(METADATA_ONLY)
+        if is_whole:
+            self._kinds[path.gvr] = answer.kind if path.name else answer.kind.removesuffix("List")
         for raw in (body,) if path.name else answer.items or ():
             metadata = identify(raw)
             labels = metadata.labels or {}
             self.redactor.learn(metadata.name, metadata.namespace, *labels.values())
             self.redactor.learn(*(part for key in labels for part in key.split("/")))
-            found[metadata.namespace, metadata.name] = bytes(raw)
+            if is_whole or (metadata.namespace, metadata.name) not in found:
+                found[metadata.namespace, metadata.name] = bytes(raw)
 
     def _redact(self, gvr: GVR, raw: bytes) -> bytes:
-        identity = {"apiVersion": gvr.api_version, "kind": self._kinds[gvr]}
+        identity = {"apiVersion": gvr.api_version, "kind": self.kind(gvr)}
         return _encode(
             self.redactor.redact(identity["kind"], {**identity, **decode_as(dict[str, Any], raw), **identity})
         )
