@@ -44,7 +44,7 @@ INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
 }
 _AGGREGATES = {each.name: each for each in map(aggregate, (each for each in BUILT_IN if each.makes_object))}
 _AGGREGATES |= {each.name: each for each in map(reporting, (each for each in BUILT_IN if each.makes_object))}
-_AGGREGATES[watched.NODE_NAMESPACES.name] = watched.NODE_NAMESPACES
+_AGGREGATES |= {each.name: each for each in (watched.NODE_NAMESPACES, watched.NODE_LABELS)}
 
 
 def counted(objects: Iterable[Object]) -> RolloutCount:

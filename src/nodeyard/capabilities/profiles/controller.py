@@ -349,7 +349,7 @@ PROFILES: Final = Capability(
                 watched.SELECTED: watched.selected,
                 watched.PINNED: watched.pinned,
             },
-            aggregates=(watched.NODE_NAMESPACES,),
+            aggregates=(watched.NODE_NAMESPACES, watched.NODE_LABELS),
         ),
         Watch(watched.ROLES, map_with_view=_role_keys, indexes={names.BY_ANNOTATION: watched.by_annotation}),
         Watch(watched.SERVICES, map_with_view=_service_keys),

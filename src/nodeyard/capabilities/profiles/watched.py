@@ -109,6 +109,21 @@ NODE_NAMESPACES: Final = Aggregate(
 )
 
 
+def _labels(node: OpenStackDataPlaneNode) -> int:
+    return hash((node.name, frozenset(node.metadata.labels.items())))
+
+
+NODE_LABELS: Final = Aggregate(
+    name="labels of nodes",
+    kind=names.NODE_KIND,
+    empty=int,
+    group=lambda node: (node.metadata.namespace,),
+    add=lambda total, node: total + _labels(node),
+    remove=lambda total, node: total - _labels(node),
+)
+"""Another number whenever a label of a node changes, by namespace: labels decide which nodes a nodeSelector selects."""
+
+
 # index functions
 
 

@@ -67,6 +67,18 @@ def test_a_removal_by_selector_is_one_approval_group_of_all_nodes():
     assert {(each.approval_group, each.group_nodes) for each in found} == {("remove neutron uid-dpdk 2", 4)}
 
 
+def test_labels_that_change_at_once_are_counted_at_once():
+    """Nodes are labelled one by one: the first count must not stand for the others."""
+    named = [f"n{number}" for number in range(4)]
+    agents = [agent(name) for name in named]
+    before = ProfilesView(dpdk(RACK), *agents, node("n0", labels=OTHER), *map(node, named[1:]))
+    after = ProfilesView(dpdk(RACK), *agents, *(node(name, labels=OTHER) for name in named))
+    after.memo = before.memo
+
+    assert deleted(before, "n0").group_nodes == 1
+    assert deleted(after, "n1").group_nodes == 4
+
+
 def test_another_edit_of_the_selector_needs_another_approval():
     first, second = (deleted(fleet(dpdk(OTHER, generation=number)), "n0").approval_group for number in (2, 3))
     assert first != second

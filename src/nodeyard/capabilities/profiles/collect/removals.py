@@ -73,6 +73,7 @@ def _count(view: View, snapshot: NodeSnapshot, resolution: Resolution, cause: st
         view.counted(names.NODE_KIND, index, value),
         view.counted(names.NODE_KIND, watched.BY_ROLE_KEY, f"{value}/{requesting_key(service)}"),
         tuple((profile.uid, profile.generation) for profile in profiles),
+        view.aggregate(watched.NODE_LABELS.name, snapshot.node.metadata.namespace) if profiles else 0,
     )
 
     def count() -> RemovalCount:
